@@ -50,7 +50,7 @@ SKIPPED = {
     "./scripts/test": "runs this script",
     "sha256sum": "checks a release; scripts/try-release does",
     "systemctl": "needs systemd",
-    "tidegate serve --envoy-xds": "needs Envoy Gateway; crates/server/tests run it with an xDS server",
+    "tidegate serve --envoy-xds": "needs Envoy Gateway; scripts/soak envoy-gateway runs it",
     "tar": "unpacks a release; scripts/try-release does",
 }
 

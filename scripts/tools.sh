@@ -200,6 +200,8 @@ need_clients() {
   if [[ -z ${TIDEGATE_TEST_CURL:-} ]]; then
     need_command curl curl || say "skipped: curl, which could not be installed"
   fi
+  [[ -n $(find /usr/lib -name libfaketimeMT.so.1 2>/dev/null) ]] || need_command faketime faketime ||
+    say "skipped: processes whose clocks differ; libfaketime could not be installed"
   if [[ -z ${TIDEGATE_TEST_H2LOAD:-} ]]; then
     need_command h2load nghttp2-client || say "skipped: h2load, which could not be installed"
   fi

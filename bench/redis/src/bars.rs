@@ -2,7 +2,9 @@
 
 use crate::compare::Cell;
 use crate::sample::Sample;
-use crate::sections::{ALONE, BANDS, BARE, CACHED, DISTINCT, HOT, PLAIN, PLAIN_THREE};
+use crate::sections::{
+    ALONE, BANDS, BARE, CACHED, CALENDAR, DISTINCT, GENERAL, HOT, ONE_UNIT, PLAIN, PLAIN_THREE, UNITS,
+};
 use crate::stats;
 
 /// The maximum lifetime of an entry in the deny cache.
@@ -46,6 +48,8 @@ pub(crate) fn of(section: &str, cells: &[Cell]) -> Vec<Bar> {
         }
         "hot" => more(HOT, PLAIN, 5.0),
         "three" => more(BANDS, PLAIN_THREE, 2.0),
+        "units" => more(UNITS, ONE_UNIT, 0.97),
+        "calendar" => more(CALENDAR, GENERAL, 0.9),
         "alone" => find(ALONE).zip(find(BARE)).map(|(cell, bare)| {
             let what = format!(
                 "{section}: {} against {}, median latency",

@@ -7,7 +7,7 @@ use tidegate_core::{Ask, Quota};
 use crate::drive::below;
 
 /// The maximum number of buckets per request in these loads.
-pub(crate) const BUCKETS_MAX: usize = 3;
+pub(crate) const BUCKETS_MAX: usize = 6;
 
 /// A stream of requests.
 pub(crate) struct Load {
@@ -24,6 +24,8 @@ pub(crate) struct Load {
 struct Place {
     limit: u16,
     quota: Quota,
+    /// The amount of the limit's unit that a request of cost 1 consumes.
+    amount: u64,
     /// The bucket's name under this limit, for each key.
     names: Arc<[Box<[u8]>]>,
 }
@@ -77,15 +79,30 @@ impl Load {
         Self::new(&[(0, quota)], keys, Pick::Half)
     }
 
-    /// Three bands of one limit, distinct keys.
-    pub(crate) fn bands(quotas: &[Quota; BUCKETS_MAX], keys: usize) -> Self {
-        Self::new(&quotas.map(|quota| (0, quota)), keys, Pick::Each)
+    /// Bands of one limit, distinct keys.
+    pub(crate) fn bands(quotas: &[Quota], keys: usize) -> Self {
+        let bands: Vec<_> = quotas.iter().map(|quota| (0, *quota)).collect();
+        Self::new(&bands, keys, Pick::Each)
     }
 
-    /// Three limits, each with its own bucket for each key.
-    pub(crate) fn limits(quotas: &[Quota; BUCKETS_MAX], keys: usize) -> Self {
-        let [one, two, three] = *quotas;
-        Self::new(&[(0, one), (1, two), (2, three)], keys, Pick::Each)
+    /// Limits of one band, each with its own bucket for each key.
+    pub(crate) fn limits(quotas: &[Quota], keys: usize) -> Self {
+        let limits: Vec<_> = (0..).zip(quotas.iter().copied()).collect();
+        Self::new(&limits, keys, Pick::Each)
+    }
+
+    /// Limits of several bands, each with its own key, and the amount of its unit that a request consumes.
+    pub(crate) fn units(limits: &[(u64, &[Quota])], keys: usize) -> Self {
+        let limits = || (0..).zip(limits);
+        let bands: Vec<_> = limits()
+            .flat_map(|(limit, (_, quotas))| quotas.iter().map(move |quota| (limit, *quota)))
+            .collect();
+        let mut load = Self::new(&bands, keys, Pick::Each);
+        for place in &mut load.places {
+            let of = |(limit, (amount, _)): (u16, &(u64, _))| (limit == place.limit).then_some(*amount);
+            place.amount = limits().find_map(of).unwrap_or(1);
+        }
+        load
     }
 
     fn new(bands: &[(u16, Quota)], keys: usize, pick: Pick) -> Self {
@@ -99,6 +116,7 @@ impl Load {
             places.push(Place {
                 limit: *limit,
                 quota: *quota,
+                amount: 1,
                 names,
             });
         }
@@ -160,7 +178,7 @@ impl Load {
             let bucket = key.map_or(hot, |key| &place.names[key]);
             Ask {
                 limit: place.limit,
-                ..Ask::take(bucket, &place.quota, cost)
+                ..Ask::take(bucket, &place.quota, cost.saturating_mul(place.amount))
             }
         });
         (asks, self.places.len())
@@ -170,7 +188,7 @@ impl Load {
 /// Returns names as policies make them: `policy/limit/subject`. Their keys are as long as the plain
 /// script's.
 fn names(limit: u16, keys: usize) -> Arc<[Box<[u8]>]> {
-    let limit = ["calls", "burst", "daily"]
+    let limit = ["calls", "burst", "daily", "token", "money", "bytes"]
         .get(usize::from(limit))
         .unwrap_or(&"other");
     (0..keys)
@@ -195,6 +213,11 @@ mod tests {
         let limits = Load::limits(&[quota; 3], 4);
         let (asks, _) = limits.asks(Some(2), b"hot", 1);
         assert_ne!(asks[0].bucket, asks[1].bucket);
+        assert_ne!(asks[1].bucket, asks[2].bucket);
+        let units = Load::units(&[(1, &[quota; 2]), (800, &[quota; 2])], 4);
+        let (asks, len) = units.asks(Some(2), b"hot", 1);
+        assert_eq!(asks[..len].iter().map(|ask| ask.op.cost()).collect::<Vec<_>>(), [1, 1, 800, 800]);
+        assert_eq!(asks[0].bucket, asks[1].bucket);
         assert_ne!(asks[1].bucket, asks[2].bucket);
         let hot = Load::hot(quota, Expect::All);
         let (asks, len) = hot.asks(None, b"hot", 5);

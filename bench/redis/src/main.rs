@@ -51,7 +51,7 @@ struct Options {
     /// Short spans, few keys and rounds: shows that it works, not how fast it is
     #[arg(long)]
     quick: bool,
-    /// Only these sections: distinct, hot, three, alone, refused; or faults with such a name
+    /// Only these sections: distinct, hot, three, units, calendar, alone, refused; or faults with such a name
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
     /// Measures latency through faults instead

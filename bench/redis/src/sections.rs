@@ -1,9 +1,11 @@
 //! The comparisons.
 
+use std::num::NonZeroU64;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tidegate_core::Quota;
+use tidegate_core::quota::CalendarCode;
+use tidegate_core::{Algorithm, Align, Quota};
 
 use crate::candidates::tidegate::ample;
 use crate::candidates::{BareClient, Plain, Tidegate};
@@ -19,6 +21,9 @@ const TASKS: usize = 1_024;
 /// Some lifetimes of a deny cache entry, which is a second.
 const DENY_LIVES: Duration = Duration::from_millis(2_500);
 
+/// 30 days.
+const MONTH_US: u64 = 30 * 86_400_000_000;
+
 /// The rows of the bars.
 pub(crate) const PLAIN: &str = "plain script";
 pub(crate) const PLAIN_THREE: &str = "plain script, three times";
@@ -29,6 +34,10 @@ pub(crate) const DISTINCT: [(&str, usize); 3] = [
 ];
 pub(crate) const HOT: &str = "tidegate";
 pub(crate) const BANDS: &str = "tidegate, three bands";
+pub(crate) const UNITS: &str = "three units, two bands each";
+pub(crate) const ONE_UNIT: &str = "one unit, three limits of two bands";
+pub(crate) const GENERAL: &str = "fixed window, general path";
+pub(crate) const CALENDAR: &str = "calendar window";
 pub(crate) const BARE: &str = "bare EVALSHA";
 pub(crate) const ALONE: &str = "tidegate";
 pub(crate) const CACHED: &str = "tidegate";
@@ -40,10 +49,12 @@ pub(crate) type Cell = Result<Rc<MeasuredServer>, String>;
 pub(crate) type Make = fn(&Bench, &Cell) -> anyhow::Result<Section>;
 
 /// All sections, by name.
-pub(crate) const ALL: [(&str, Make); 5] = [
+pub(crate) const ALL: [(&str, Make); 7] = [
     ("distinct", distinct),
     ("hot", hot),
     ("three", three),
+    ("units", units),
+    ("calendar", calendar),
     ("alone", alone),
     ("refused", refused),
 ];
@@ -122,6 +133,73 @@ fn three(bench: &Bench, _: &Cell) -> anyhow::Result<Section> {
     ));
     section.add_limitador(bench, 3, bench.keys);
     Ok(section)
+}
+
+/// Two bands for each of three units, in one call of the script.
+fn units(bench: &Bench, _: &Cell) -> anyhow::Result<Section> {
+    let title = format!(
+        "{} keys, six buckets each, all or nothing; all pass",
+        bench.keys
+    );
+    let mut section = section("units", title);
+    let bands = |amount: u64| -> anyhow::Result<[Quota; 2]> {
+        let band = |seconds: u64| Quota::new(7 * amount, seconds * 1_000_000);
+        let burst = 7_000 * amount;
+        Ok([band(600).burst(burst).build()?, band(86_400).burst(burst).build()?])
+    };
+    let [calls, tokens, money] = [bands(1)?, bands(800)?, bands(120)?];
+    let three_units: [(u64, &[Quota]); 3] = [(1, &calls), (800, &tokens), (120, &money)];
+    section.add(Tidegate::new(UNITS, Load::units(&three_units, bench.keys), TASKS));
+    let one_unit: [(u64, &[Quota]); 3] = [(1, &calls), (1, &calls), (1, &calls)];
+    section.add(Tidegate::new(ONE_UNIT, Load::units(&one_unit, bench.keys), TASKS));
+    let [short, long] = calls;
+    let six = [short, long, short, long, short, long];
+    section.add(Tidegate::new(
+        "one unit, six limits",
+        Load::limits(&six, bench.keys),
+        TASKS,
+    ));
+    Ok(section)
+}
+
+/// Windows of the calendar next to fixed windows. What may be refunded takes the general path of the script, which
+/// calendar windows take too.
+fn calendar(bench: &Bench, _: &Cell) -> anyhow::Result<Section> {
+    let title = format!("{} keys, windows of a month; all pass", bench.keys);
+    let mut section = section("calendar", title);
+    let pace = Quota::new(7, 600_000_000).burst(7_000).build()?;
+    let fixed = || {
+        let window = Algorithm::FixedWindow(Align::Clock);
+        Quota::new(1_000_000, MONTH_US).algorithm(window)
+    };
+    let (plain, general) = (fixed().build()?, fixed().refundable(true).build()?);
+    let month = month()?;
+    section.add(Tidegate::new(
+        "fixed window",
+        Load::distinct(plain, bench.keys),
+        TASKS,
+    ));
+    for (name, quota) in [(GENERAL, general), (CALENDAR, month)] {
+        section.add(Tidegate::new(name, Load::distinct(quota, bench.keys), TASKS));
+    }
+    for (name, quotas) in [
+        ("token bucket and fixed window", [pace, plain]),
+        ("token bucket and calendar window", [pace, month]),
+    ] {
+        let load = Load::bands(&quotas, bench.keys);
+        section.add(Tidegate::new(name, load, TASKS));
+    }
+    Ok(section)
+}
+
+/// A calendar window around the present.
+fn month() -> anyhow::Result<Quota> {
+    let quota = Quota::new(1_000_000, MONTH_US).algorithm(Algorithm::CalendarWindow);
+    let quota = quota.calendar(CalendarCode::new(NonZeroU64::MIN)).build()?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_micros();
+    let start = u64::try_from(now)? / MONTH_US * MONTH_US;
+    let starts = [start - MONTH_US, start, start + MONTH_US, start + 2 * MONTH_US];
+    Ok(quota.with_starts(starts))
 }
 
 fn alone(bench: &Bench, _: &Cell) -> anyhow::Result<Section> {

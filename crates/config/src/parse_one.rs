@@ -139,7 +139,7 @@ pub fn template_from_text(text: &str) -> Result<Template, String> {
 /// subjects: { p1: { group: acme }, p2: { group: acme, amount: 50 }, p3: { plan: free } }
 /// ";
 /// let table = plans_from_text(text, false)?.table(UnsetShare::Unlimited)?;
-/// assert_eq!((table.subjects(), table.groups(), table.rates().len()), (3, 1, 4));
+/// assert_eq!((table.subjects(), table.groups(), table.rates_count()), (3, 1, 4));
 ///
 /// let text = "{\"subjects\": {\"s3cr3t\": {\"amount\": \"many\"}}}";
 /// let wrong = plans_from_text(text, true)?.table(UnsetShare::Unlimited).unwrap_err().to_string();
@@ -154,11 +154,12 @@ pub fn plans_from_text(text: &str, hides_subjects: bool) -> Result<PlanDocument,
 ///
 /// ```
 /// use tidegate_config::plans_in_format;
-/// use tidegate_policy::plan::{PlanFormat, UnsetShare};
+/// use tidegate_policy::plan::{PlanFormat, RateName, UnsetShare};
 ///
 /// let text = "projects: { p1: { rateLimitSettings: { N: 100, T: 60 } } }";
 /// let table = plans_in_format(text, PlanFormat::Collector, false)?.table(UnsetShare::Unlimited)?;
-/// assert_eq!(table.rates()[0].to_string(), "100/min");
+/// let rates = table.rates(&RateName::default());
+/// assert_eq!(rates[0].to_string(), "100/min");
 /// # Ok::<(), tidegate_policy::plan::PlanErrors>(())
 /// ```
 pub fn plans_in_format(

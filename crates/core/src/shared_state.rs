@@ -153,8 +153,9 @@ pub trait SharedInstances: Debug + Send + Sync {
     /// Returns the number of live instances, as it changes; 0 while it is unknown.
     fn count(&self) -> Arc<AtomicU32>;
 
-    /// Announces the configuration that this instance serves from now on, and its program's version.
-    fn announce(&self, version: &str, program: &str);
+    /// Announces the configuration that this instance serves from now on, its program's version, and the release of
+    /// its time zones.
+    fn announce(&self, version: &str, program: &str, zones: &str);
 
     /// Returns the last known roll of instances; `None` if it is too old.
     fn last_roll(&self) -> Option<Roll>;
@@ -194,6 +195,8 @@ pub struct InstanceConfig {
     pub version: String,
     /// The version of the program.
     pub program: String,
+    /// The release of its time zones; `None` if an earlier version of the program announced nothing of them.
+    pub zones: Option<String>,
     /// The time since it has served that, by the store's clock.
     pub since: Duration,
 }

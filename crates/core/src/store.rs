@@ -64,8 +64,8 @@ use std::time::Duration;
 ///     the store's clock picks the window among them. If it is in none, the reply is
 ///     [outside](crate::Reply::outside): nothing was decided or changed, not even by other asks of the request. (A store that decides a
 ///     request with refunds in several places may have made some; it then refuses.)
-///     Under other starts of the same band, units that were charged in the present window still count, and no
-///     others do if nothing was charged in it.
+///     Under other starts of the same band, units that were charged in the present window still count, also if
+///     the window in which they were charged has ended, and no others do if nothing was charged in it.
 /// 19. *Permits are held until they are released.* Units of a [concurrent](crate::Quota::concurrent) quota that a
 ///     take charged are in use until they are refunded, however long that is, and those of an
 ///     [`Op::Acquire`](crate::Op::Acquire) until their end or an [`Op::Release`](crate::Op::Release), whichever

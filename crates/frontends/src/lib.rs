@@ -10,6 +10,8 @@
 //! | `gateway` | the reverse proxy |
 //! | `resp` | the Redis protocol: `CL.THROTTLE`, `TG.CHECK` |
 //! | `body` | a request's body, bounded in size and time |
+//! | `listeners` | opening the listeners of all of these |
+//! | `past` | decides requests of the past |
 //! | `decider` | decides and observes, behind every frontend |
 //! | `wire` | JSON and protobuf: check requests, responses, problems |
 //! | `respond` | every HTTP status and header that the frontends send |
@@ -20,6 +22,8 @@ pub mod decider;
 pub mod gateway;
 pub mod grpc;
 pub mod http;
+pub mod listeners;
+pub mod past;
 mod refuse;
 pub mod resp;
 pub mod respond;

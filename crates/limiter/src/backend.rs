@@ -130,20 +130,22 @@ impl<S: Store> Backend<S> {
     }
 
     /// Sends asks that settle a charge to the store, which alone can: no `on_failure` decides in its place.
-    /// A partial answer is refunded, because the same call again settles all of it.
+    /// A partial answer is refunded, because the same call again settles all of it. Asks of windows that are over
+    /// are removed: they settle nothing.
     ///
     /// Returns `None` if no single step of the store reaches all of these buckets. That is permanent, and
     /// independent of the store's health.
-    pub(crate) async fn settle(&self, asks: &[Ask<'_>]) -> Result<Option<Reply>, StoreError> {
-        let mut open: SmallVec<[Ask<'_>; 4]> = SmallVec::from_slice(asks);
-        let mut reply = self.store.decide(&open).await;
+    pub(crate) async fn settle(
+        &self,
+        asks: &mut SmallVec<[Ask<'_>; 4]>,
+    ) -> Result<Option<Reply>, StoreError> {
+        let mut reply = self.store.decide(asks).await;
         while let Ok(outside) = &reply
             && outside.outside
-            && drop_closed(&mut open, outside.at)
+            && drop_closed(asks, outside.at)
         {
-            reply = self.store.decide(&open).await;
+            reply = self.store.decide(asks).await;
         }
-        let asks = &*open;
         let error = match reply {
             Ok(reply) => {
                 if let Some(failover) = self.failover() {

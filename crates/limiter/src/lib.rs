@@ -176,6 +176,7 @@ pub use refresh::delay as retry_delay;
 pub use request::{CountedRequest, RepeatedRequest};
 pub use reservations::{
     Acquisition, Reservation, SettleError, SettleState, SettledReservation, SettledUnit,
+    ShareWarning,
 };
 pub use rules::Rules;
 pub use snapshot::SnapshotStatus;

@@ -131,7 +131,7 @@ pub fn is_fresh(word: u64, now: u64) -> bool {
 ///
 /// A token bucket's word has the instant at which its debt is paid off, and the fraction of the
 /// last tick. A fixed window's word has the end of the window, and its count. A calendar window ends
-/// with a whole second, so that the instant also has the time of the last charge, to the minute.
+/// with a whole second, so that the instant also has the time of the last charge.
 /// [`Quota::is_narrow`] decides which quotas have such states.
 pub trait NarrowState: BucketState + Copy {
     /// Constructor of the [`Bucket`] of such a state.
@@ -140,13 +140,13 @@ pub trait NarrowState: BucketState + Copy {
     /// Reads the state in `word`, for a store that began at `epoch`.
     ///
     /// A word that the caller has just [packed](Self::pack) reads as the same state, except that the last charge of a
-    /// calendar window may be up to a minute later, in the same window.
+    /// calendar window may be up to four minutes later, in the same window.
     fn unpack(word: u64, epoch: u64, quota: &Quota) -> Self;
     /// Takes `cost` units, at least one, if they fit. Returns the next state and the outcome;
     /// `None` for cases that [`BucketState::take`] has to handle.
     fn take_usual(&self, quota: &Quota, cost: u64, now: Timestamp) -> Option<(Self, Outcome)>;
     /// Returns the unlocked word for this state. Its instant is that at which the bucket is full, or up to a second
-    /// later.
+    /// later; of a calendar window whose period is none of the calendar's, up to four times as late.
     fn pack(&self, epoch: u64, quota: &Quota) -> u64;
 }
 
@@ -210,12 +210,54 @@ impl NarrowState for FixedWindow {
 /// A second, with which calendar windows end, in microseconds.
 const SECOND_US: u64 = 1_000_000;
 
-/// A minute: the unit of a calendar window's last charge.
-const MINUTE_US: u64 = 60 * SECOND_US;
+/// An hour.
+const HOUR_US: u64 = 3_600 * SECOND_US;
 
-/// The instant is the end of the window, and as many microseconds later as whole minutes lay between the last
-/// charge and the end: 694 days at most. Read back, the charge is up to a minute late, in the same window.
-/// That matters only if the starts change, and then in favour of the limit.
+/// The times for which charges matter: none beyond the window of a quota without a calendar, and
+/// [`Quota::reach_us`] of an hour, a day, a week, a month, a quarter and a year.
+const REACHES_US: [u64; 7] = [
+    0,
+    2 * HOUR_US,
+    48 * HOUR_US,
+    8 * 24 * HOUR_US,
+    32 * 24 * HOUR_US,
+    93 * 24 * HOUR_US,
+    REACH_US_MAX,
+];
+
+/// The longest time for which a charge matters.
+pub(crate) const REACH_US_MAX: u64 = 367 * 24 * HOUR_US;
+
+/// The most steps from the last charge to the end of a window.
+const STEPS_MAX: u64 = 1 << 17;
+
+/// The number of steps, with 0.
+const STEPS: u64 = STEPS_MAX + 1;
+
+// The number of the reach and the steps are microseconds of a second.
+const _: () = assert!(7 * STEPS < SECOND_US);
+
+/// Returns the microseconds of a step.
+const fn step_us(reach_us: u64) -> u64 {
+    match reach_us {
+        // Only the window of the last charge matters, which is that of the end.
+        0 => HOUR_US,
+        reach_us => reach_us / STEPS_MAX,
+    }
+}
+
+/// Returns how long after the end of its window a state matters, in whole seconds, if the last charge was `before_us`
+/// before the end.
+const fn beyond_us(reach_us: u64, before_us: u64) -> u64 {
+    let before = before_us - before_us % SECOND_US;
+    reach_us.saturating_sub(before)
+}
+
+/// The instant is a whole second, that in which the last charge no longer matters. As microseconds of the second it
+/// has the number of the reach and the steps between the last charge and the end of the window. Both tell how
+/// long that second is after the end, so that the end is exact. The number of the reach is that of the quota under
+/// which the word was written: another one may read it. Read back, the charge is up to a step late, in
+/// the same window. That matters only if the starts change, and then in favour of the limit.
 ///
 /// A state without a count has an instant that lies in the past, as every full bucket has.
 impl NarrowState for CalendarWindow {
@@ -231,10 +273,13 @@ impl NarrowState for CalendarWindow {
                 at: instant,
             },
             used => {
-                let minutes = instant % SECOND_US;
-                let end = instant.saturating_sub(minutes);
-                let before = minutes.saturating_mul(MINUTE_US).max(1);
-                let at = end.saturating_sub(before);
+                let (number, steps) = (instant % SECOND_US / STEPS, instant % SECOND_US % STEPS);
+                let number = usize::try_from(number).unwrap_or(0);
+                let reach_us = REACHES_US.get(number).copied().unwrap_or(0);
+                let before = steps.saturating_mul(step_us(reach_us));
+                let full = instant.saturating_sub(instant % SECOND_US);
+                let end = full.saturating_sub(beyond_us(reach_us, before));
+                let at = end.saturating_sub(before.max(1));
                 Self { end, used, at }
             }
         }
@@ -246,13 +291,19 @@ impl NarrowState for CalendarWindow {
     }
 
     #[inline]
-    fn pack(&self, epoch: u64, _quota: &Quota) -> u64 {
+    fn pack(&self, epoch: u64, quota: &Quota) -> u64 {
         let instant = match self.used {
             // No window, since it was to begin.
             0 => self.at,
             _ => {
-                let minutes = self.end.saturating_sub(self.at) / MINUTE_US;
-                self.end.saturating_add(minutes.min(SECOND_US - 1))
+                let reach = quota.reach_us();
+                let mut reaches = (0..).zip(REACHES_US);
+                let (number, reach_us) = reaches.find(|(_, it)| *it >= reach).unwrap_or((0, 0));
+                let step = step_us(reach_us);
+                let steps = (self.end.saturating_sub(self.at) / step).min(STEPS_MAX);
+                let beyond = beyond_us(reach_us, steps.saturating_mul(step));
+                let code: u64 = number * STEPS + steps;
+                self.end.saturating_add(beyond).saturating_add(code)
             }
         };
         pack(instant.saturating_sub(epoch), self.used)
@@ -271,6 +322,58 @@ mod tests {
                 assert_eq!((instant(word), small(word), word & LOCKED), (at, n, 0));
             }
         }
+    }
+
+    #[test]
+    fn a_word_of_a_calendar_window_has_its_exact_end_and_lasts_until_no_window_can_contain_its_charge()
+     {
+        const EPOCH: u64 = 1_700_000_000_123_456;
+        let day = 24 * HOUR_US;
+        let quota = |period_us: u64| {
+            let spec = Quota::new(5, period_us).algorithm(tidegate_core::Algorithm::CalendarWindow);
+            let calendar = tidegate_core::quota::CalendarCode::new(std::num::NonZeroU64::MIN);
+            spec.calendar(calendar).build().unwrap()
+        };
+        let periods = [
+            HOUR_US,
+            5_000 * SECOND_US,
+            day,
+            7 * day,
+            31 * day,
+            92 * day,
+            366 * day,
+        ];
+        for period in periods {
+            let own = quota(period);
+            assert!(own.is_narrow());
+            let end = 1_790_000_000 * SECOND_US;
+            for before in [
+                1,
+                SECOND_US,
+                61 * SECOND_US + 7,
+                period / 3,
+                period,
+                own.reach_us(),
+            ] {
+                let at = end - before;
+                let state = CalendarWindow { end, used: 3, at };
+                let word = state.pack(EPOCH, &own);
+                let full = state.fresh_at(&own).as_micros();
+                assert!(EPOCH + instant(word) >= full, "{period} {before}");
+                for other in periods {
+                    let read = CalendarWindow::unpack(word, EPOCH, &quota(other));
+                    assert_eq!((read.end, read.used), (end, 3), "{period} {before}");
+                    let late = read.at - at;
+                    assert!(
+                        late <= step_us(REACH_US_MAX) && read.at < end,
+                        "{period} {before}"
+                    );
+                }
+                let read = CalendarWindow::unpack(word, EPOCH, &own);
+                assert_eq!(read.pack(EPOCH, &own), word, "{period} {before}");
+            }
+        }
+        assert!(!quota(400 * day).is_narrow());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::connection_handler::{
     AcceptedConnection, ConnectionHandler, ListenerConfig, TlsHandshake,
 };
 use super::idle_clock::Pulse;
+use super::peer_stream::PeerStream;
 use super::phase::PhaseWatch;
 use super::room::{ConnectionPermit, ConnectionRoom, Origin};
 use super::socket::{Socket, Stream};
@@ -192,21 +193,25 @@ impl<R: ConnectionHandler> Acceptor<R> {
             open: OpenCount::count(&metrics.connections, place),
         };
         let reception = Arc::clone(&self.reception);
-        match self.tls.as_ref().map(|tls| tls.acceptor()) {
-            None => self.tasks.spawn(reception.serve(stream, arrival)),
-            Some(tls) => self.tasks.spawn(async move {
-                let threshold = reception.threshold();
-                if let Some(stream) = handshake(&tls, stream, threshold, &arrival.pulse).await {
-                    let is_http2 = tls::is_http2(&stream);
-                    let certificate = tls::certificate(&stream);
+        let acceptor = self.tls.as_ref().map(|tls| tls.acceptor());
+        self.tasks.spawn(async move {
+            let stream = match acceptor {
+                None => PeerStream::Plain(stream),
+                // Boxed: it is large, and connections without TLS need no space for it.
+                Some(tls) => {
+                    let shaken = handshake(&tls, stream, reception.threshold(), &arrival.pulse);
+                    let Some(stream) = Box::pin(shaken).await else {
+                        return;
+                    };
                     arrival.secure = Some(TlsHandshake {
-                        is_http2,
-                        certificate,
+                        is_http2: tls::is_http2(&stream),
+                        certificate: tls::certificate(&stream),
                     });
-                    reception.serve(stream, arrival).await;
+                    PeerStream::Secure(Box::new(stream))
                 }
-            }),
-        }
+            };
+            reception.serve(stream, arrival).await;
+        });
     }
 }
 

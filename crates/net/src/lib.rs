@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `bind`, `socket` | opening the listeners: TCP and unix sockets |
+//! | `peer_stream` | the stream of a client, with or without TLS |
 //! | `tls`, `token` | access control of a listener |
 //! | `expiry` | the expiry of certificates |
 //! | `accept`, `room`, `accept_log` | accepting connections, bounded, and the log of problems |
@@ -40,6 +41,7 @@ mod interim;
 mod lingering_close;
 pub mod metrics;
 pub mod paced_body;
+mod peer_stream;
 pub mod phase;
 pub mod promise;
 pub mod random;

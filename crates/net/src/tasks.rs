@@ -2,12 +2,19 @@
 //!
 //! A task that is spawned elsewhere would be cut off at shutdown, in the middle of a request. The lint
 //! `disallowed_methods` therefore rejects `tokio::spawn` in all other modules of the program.
+//!
+//! Work is boxed before it is spawned: tokio's code of a task is some kilobytes, and would be compiled for each
+//! kind of work.
 
 use parking_lot::Mutex;
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Poll;
 use tokio::task::{JoinError, JoinSet};
+
+type BoxedTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A group of tasks that are waited for together. Dropping it aborts them.
 ///
@@ -37,6 +44,12 @@ impl Tasks {
 
     /// Spawns `future` as a task of the group.
     pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
+        let boxed: BoxedTask = Box::pin(future);
+        self.spawn_unboxed(boxed);
+    }
+
+    /// Spawns `future` as a task of the group, without a box: for a task of every request.
+    pub fn spawn_unboxed(&self, future: impl Future<Output = ()> + Send + 'static) {
         let mut set = self.set.lock();
         // Remove finished tasks here, so that the set is no larger than the most that ever ran at once.
         while let Some(ended) = set.try_join_next() {
@@ -75,21 +88,43 @@ impl Tasks {
 /// Runs `work`, which takes long without waiting, on a thread where it blocks no task. Returns `None` if it
 /// panicked or never ran.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let slot = Arc::new(Mutex::new(None));
+    let filled = Arc::clone(&slot);
+    run_blocking(Box::new(move || {
+        let done = work();
+        *filled.lock() = Some(done);
+    }))
+    .await;
+    slot.lock().take()
+}
+
+async fn run_blocking(work: Box<dyn FnOnce() + Send>) {
     let done = tokio::task::spawn_blocking(work).await;
-    done.inspect_err(report_panic).ok()
+    report(done);
 }
 
 /// Runs `work` to its end, even if the caller's future is dropped: for work that must not be left half done.
 /// Returns `None` only if it panicked.
+pub async fn undisturbed<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Option<T> {
+    let slot = Arc::new(Mutex::new(None));
+    let filled = Arc::clone(&slot);
+    run_undisturbed(Box::pin(async move {
+        let done = work.await;
+        *filled.lock() = Some(done);
+    }))
+    .await;
+    slot.lock().take()
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "all that is done so is bounded in time, and ends with the runtime at the latest"
 )]
-pub async fn undisturbed<T: Send + 'static>(
-    work: impl Future<Output = T> + Send + 'static,
-) -> Option<T> {
+async fn run_undisturbed(work: BoxedTask) {
     let done = tokio::task::spawn(work).await;
-    done.inspect_err(report_panic).ok()
+    report(done);
 }
 
 fn report(ended: Result<(), JoinError>) {

@@ -9,6 +9,9 @@ use tidegate_core::{Algorithm, OnChange, Quota, QuotaError, QuotaSpec};
 /// The shortest block, because clients get no time below a millisecond.
 const SHORTEST_BLOCK: Duration = Duration::from_millis(1);
 
+/// An hour: shorter periods are in no calendar.
+const HOUR_US: u64 = 3_600_000_000;
+
 /// The longest block. Longer exclusions need other means, such as a guard.
 const LONGEST_BLOCK: Duration = Duration::from_secs(31_536_000);
 
@@ -147,6 +150,26 @@ impl BandCalendar {
         let written = rate.calendar;
         written.filter(|period| self.is_aligned || period.has_months())
     }
+
+    /// Checks that a rate with `align: calendar` has a period of the calendar, or one too short for it.
+    fn check(self, text: &str, rate: &RateText) -> Result<(), ConfigFault> {
+        if !self.is_aligned || rate.calendar.is_some() || rate.period_us < HOUR_US {
+            return Ok(());
+        }
+        let quoted = ConfigFault::quote(text);
+        let fault = ConfigFault::new(format!("{quoted} has no period of the calendar"));
+        let amount = rate.amount;
+        let mut periods = CalendarPeriod::ALL.into_iter();
+        Err(
+            match periods.find(|it| it.longest_us() == rate.period_us && !it.has_months()) {
+                Some(period) => fault.help(format!("write `{amount}/{}`", period.word())),
+                None => fault.help(
+                    "calendar windows are an hour, a day, a week, a month, a quarter or a year long; or \
+                     remove `align: calendar`",
+                ),
+            },
+        )
+    }
 }
 
 /// Builds a band from its numbers. `text` is the rate as written.
@@ -156,6 +179,7 @@ pub fn build(
     label: Option<String>,
     counting: BandDefaults,
 ) -> Result<Band, ConfigFault> {
+    counting.calendar.check(&text, &rate)?;
     let calendar = counting.calendar.period(&rate);
     let algorithm = match calendar {
         Some(_) => Algorithm::CalendarWindow,

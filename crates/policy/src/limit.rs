@@ -213,6 +213,12 @@ impl Limit {
             return Err("the limit has no plan".to_owned());
         };
         let mut band = rate.band(LABEL, plan.counting)?;
+        if self.waiting.is_some() && band.quota.calendar().is_some() {
+            return Err(format!(
+                "`{}`: requests cannot wait for a calendar window",
+                band.text
+            ));
+        }
         band.quota = band
             .quota
             .with_refundable(plan.counting.refundable || band.quota.is_refundable());

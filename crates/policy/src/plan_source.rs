@@ -1,7 +1,7 @@
 //! The sources of plans.
 
 use crate::documents::DocumentStoreSettings;
-use crate::plan::{PlanFormat, PlanTable, UnsetShare};
+use crate::plan::{PlanFormat, PlanTable, PlanTerms};
 use crate::text::Secret;
 use crate::tls::ClientTls;
 use std::fmt;
@@ -19,8 +19,8 @@ pub struct PlanSource {
     pub refresh: Duration,
     /// The timeout of one read.
     pub timeout: Duration,
-    /// The share of a subject for which no level sets a rate.
-    pub unset: UnsetShare,
+    /// The rates that its documents may set, and the share of a subject for which they set none.
+    pub terms: PlanTerms,
     /// The format of its document, if it is a file or at a URL.
     pub format: PlanFormat,
 }

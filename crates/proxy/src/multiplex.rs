@@ -143,7 +143,7 @@ impl TaskExecutor {
 
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for TaskExecutor {
     fn execute(&self, future: F) {
-        self.0.spawn(future);
+        self.0.spawn_unboxed(future);
     }
 }
 

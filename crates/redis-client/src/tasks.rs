@@ -3,6 +3,7 @@
 use parking_lot::Mutex;
 use std::fmt;
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 
@@ -26,6 +27,11 @@ impl ConnectionTasks {
         &self,
         future: impl Future<Output = ()> + Send + 'static,
     ) -> Option<AbortHandle> {
+        // Boxed: otherwise tokio's code of a task would be compiled for each kind of future.
+        self.spawn_boxed(Box::pin(future))
+    }
+
+    fn spawn_boxed(&self, future: Pin<Box<dyn Future<Output = ()> + Send>>) -> Option<AbortHandle> {
         let mut set = self.set.lock();
         let set = set.as_mut()?;
         // Those that ended make room here, so that the set is no larger than the most that ever

@@ -166,8 +166,8 @@ impl SharedInstances for Heartbeat {
         self.count()
     }
 
-    fn announce(&self, version: &str, program: &str) {
-        self.announce(version, program);
+    fn announce(&self, version: &str, program: &str, zones: &str) {
+        self.announce(version, program, zones);
     }
 
     fn last_roll(&self) -> Option<Roll> {

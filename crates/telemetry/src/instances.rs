@@ -96,6 +96,7 @@ mod tests {
             serves: version.map(|version| InstanceConfig {
                 version: version.to_owned(),
                 program: "0.1.0".to_owned(),
+                zones: None,
                 since: Duration::ZERO,
             }),
         });

@@ -31,7 +31,7 @@ pub(super) fn source(source: &PlanSource) -> String {
         PlanOrigin::Inline(_) => "the configuration itself".to_owned(),
         PlanOrigin::Program => "the program itself".to_owned(),
     };
-    let unset = match source.unset {
+    let unset = match source.terms.unset {
         UnsetShare::Unlimited => "is not limited".to_owned(),
         UnsetShare::Refuse => "is refused".to_owned(),
         UnsetShare::Rate(rate) => format!("has {rate}"),
@@ -44,8 +44,21 @@ pub(super) fn source(source: &PlanSource) -> String {
             words::time(source.timeout),
         ),
     };
+    let rates: Vec<String> = source
+        .terms
+        .rates
+        .iter()
+        .map(|it| format!("`{it}`"))
+        .collect();
+    let rates = match rates.as_slice() {
+        [] => String::new(),
+        names => format!(
+            "\n  They set rates besides that of requests: {}.",
+            names.join(", ")
+        ),
+    };
     format!(
-        "Plans `{}` come from {origin}{read}.\n  A subject {unset} if neither it, its plan \
+        "Plans `{}` come from {origin}{read}.{rates}\n  A subject {unset} if neither it, its plan \
          nor its group has a rate.",
         source.name,
     )
@@ -59,12 +72,21 @@ pub(super) fn rate(config: &Config, limit: &Limit) -> Vec<String> {
     let source = config.plans.get(plan.source);
     let name = source.map_or("", |source| source.name.as_str());
     let whose = subject::noun(&plan.subject, config.client.ipv6_prefix);
+    let rate = if plan.name.is_requests() {
+        "Rate:".to_owned()
+    } else {
+        format!("Rate: `{}`", plan.name)
+    };
     let what = match plan.of {
-        RateOwner::Subject => format!("Rate: set by the plans `{name}` for the {whose}."),
+        RateOwner::Subject => format!("{rate} set by the plans `{name}` for the {whose}."),
         RateOwner::Group => {
-            format!("Rate: the quota in the plans `{name}` for the group of the {whose}.")
+            format!("{rate} the quota in the plans `{name}` for the group of the {whose}.")
         }
     };
+    let zone = plan.counting.calendar.settings.zone.name();
+    let calendar = format!(
+        "Calendar windows: in the time zone of the subject, its group or its plan; {zone} where none is set."
+    );
     let unknown = match plan.unknown {
         UnknownSubject::Unlimited => vec!["Unknown subjects are unlimited.".to_owned()],
         UnknownSubject::Refuse => vec!["Unknown subjects are refused.".to_owned()],
@@ -75,5 +97,5 @@ pub(super) fn rate(config: &Config, limit: &Limit) -> Vec<String> {
             bands.map(|it| format!("Unknown subjects: {it}")).collect()
         }
     };
-    [vec![what], unknown].concat()
+    [vec![what, calendar], unknown].concat()
 }

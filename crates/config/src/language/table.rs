@@ -59,6 +59,8 @@ pub enum Shape {
     Either(&'static [Shape]),
     /// A map from names to text.
     Pairs,
+    /// A map from names to text, or to such maps.
+    Tree,
     /// A map from arbitrary names to values of this shape.
     Named(&'static Shape),
     /// A map with these fields.

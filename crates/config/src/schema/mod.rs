@@ -86,6 +86,10 @@ fn shape(shape_of: &Shape, definitions: &mut Map<String, Value>) -> Value {
             "additionalProperties": { "type": ["string", "number", "boolean"] },
             "minProperties": 1,
         }),
+        Shape::Tree => json!({
+            "type": "object",
+            "additionalProperties": { "type": ["string", "number", "boolean", "object"] },
+        }),
         Shape::Named(value) => json!({
             "type": "object",
             "additionalProperties": shape(value, definitions),

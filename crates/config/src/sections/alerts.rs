@@ -44,7 +44,8 @@ pub(crate) static ALERTS: FieldTable = FieldTable {
         optional(
             "repeat",
             Text("10min"),
-            "Time for which the same alert is not sent again. Default: 10min.",
+            "Time for which the same alert is not sent again; at most until the window of its limit ends. \
+             Default: 10min.",
         ),
     ],
     exactly_one: &["webhook", "webhook_file"],

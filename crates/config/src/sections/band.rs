@@ -1,6 +1,5 @@
 //! `rate` and `bands`: the amount a limit allows.
 
-use super::calendar;
 use crate::language::reader::{ConfigReader, ConfigValue};
 use crate::language::scalar::{name, whole};
 use crate::language::table::FieldReader;
@@ -110,8 +109,6 @@ fn from_parts(
         rate.burst = Some(burst);
         text = format!("{text} burst {burst}");
     }
-    let aligned = calendar::check_period(&text, &rate, counting.calendar);
-    reader.accept(rate_value, aligned)?;
     let band = build(text, rate, label, counting);
     reader.accept(rate_value, band)
 }

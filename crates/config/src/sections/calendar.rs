@@ -6,88 +6,39 @@ use crate::language::words::{ALGORITHM, ALIGN, WEEK_START};
 use tidegate_core::Algorithm;
 use tidegate_policy::band::{Band, BandCalendar};
 use tidegate_policy::calendar::{
-    CalendarAnchor, CalendarPeriod, CalendarSettings, Weekday, ZoneNumber,
+    CalendarAnchor, CalendarLevel, CalendarPeriod, CalendarSettings, ZoneNumber,
 };
 use tidegate_policy::limit::Limit;
 use tidegate_policy::text::ConfigFault;
-use tidegate_policy::text::rate::RateText;
-
-/// The settings of the calendar.
-const FIELDS: [&str; 3] = ["time_zone", "week_start", "anchor"];
-
-/// An hour: shorter periods are in no calendar.
-const HOUR_US: u64 = 3_600_000_000;
-
-/// The settings of a policy or a limit, as far as they are set.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct CalendarFields {
-    zone: Option<ZoneNumber>,
-    week_start: Option<Weekday>,
-    anchor: Option<CalendarAnchor>,
-}
 
 /// Reads the settings of a policy, for all its limits.
-pub(crate) fn of_policy(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> CalendarFields {
+pub(crate) fn of_policy(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> CalendarLevel {
     let zone = reader.setting(fields, "time_zone", ZoneNumber::parse);
     let week_start = reader.setting(fields, "week_start", |word| WEEK_START.parse(word));
     let anchor = reader.setting(fields, "anchor", CalendarAnchor::parse);
-    if let (Some(_), Some(anchor)) = (fields.get("week_start"), fields.get("anchor")) {
-        let fault = ConfigFault::new("`anchor` conflicts with `week_start`");
-        let help = "remove `week_start`: weeks begin with the weekday of a date in `anchor`";
-        reader.error(anchor.key_spot(), fault.help(help));
-    }
-    CalendarFields {
+    let level = CalendarLevel {
         zone,
         week_start,
         anchor,
+    };
+    if let (Some(anchor), Err(fault)) = (fields.get("anchor"), level.check()) {
+        reader.error(anchor.key_spot(), fault);
     }
+    level
 }
 
-/// Reads the calendar of a limit. Its own settings win over those of the policy. An anchor and a first day of
-/// the week exclude each other, so that each of them replaces both.
+/// Reads the calendar of a limit. Its own settings win over those of the policy.
 pub(crate) fn of_limit(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
-    policy: CalendarFields,
+    policy: CalendarLevel,
 ) -> BandCalendar {
     let own = of_policy(reader, fields);
-    let starts = match (own.week_start, own.anchor) {
-        (None, None) => policy,
-        _ => own,
-    };
     let align = fields.get("align").and_then(|value| value.node.as_text());
     BandCalendar {
         is_aligned: align.is_some_and(|word| ALIGN.get(word) == Some(None)),
-        settings: CalendarSettings {
-            zone: own.zone.or(policy.zone).unwrap_or_default(),
-            week_start: starts.week_start.unwrap_or_default(),
-            anchor: starts.anchor,
-        },
+        settings: CalendarSettings::default().under(policy).under(own),
     }
-}
-
-/// Checks that a rate with `align: calendar` has a period of the calendar, or one too short for it.
-pub(crate) fn check_period(
-    text: &str,
-    rate: &RateText,
-    calendar: BandCalendar,
-) -> Result<(), ConfigFault> {
-    if !calendar.is_aligned || rate.calendar.is_some() || rate.period_us < HOUR_US {
-        return Ok(());
-    }
-    let quoted = ConfigFault::quote(text);
-    let fault = ConfigFault::new(format!("{quoted} has no period of the calendar"));
-    let amount = rate.amount;
-    let mut periods = CalendarPeriod::ALL.into_iter();
-    Err(
-        match periods.find(|it| it.longest_us() == rate.period_us && !it.has_months()) {
-            Some(period) => fault.help(format!("write `{amount}/{}`", period.word())),
-            None => fault.help(
-                "calendar windows are an hour, a day, a week, a month, a quarter or a year long; or \
-                 remove `align: calendar`",
-            ),
-        },
-    )
 }
 
 /// Returns the algorithm of a limit: of its bands that do not follow the calendar, if it has any.
@@ -151,12 +102,8 @@ fn aligned_otherwise<'v>(fields: &FieldReader<'v>) -> Option<ConfigValue<'v>> {
 
 /// Reports settings of the calendar that no band of a limit uses, and waiting for windows of the calendar.
 pub(crate) fn check(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>, limit: &Limit) {
-    // Errors in the bands are reported already.
-    if limit.is_unlimited() || (limit.bands.is_empty() && limit.plan.is_none()) {
-        return;
-    }
-    if limit.plan.is_some() {
-        refuse_planned(reader, fields);
+    // Errors in the bands are reported already. Rates of plans may have any period.
+    if limit.plan.is_some() || limit.bands.is_empty() {
         return;
     }
     let periods: Vec<CalendarPeriod> = limit.bands.iter().filter_map(period_of).collect();
@@ -197,10 +144,11 @@ pub(crate) fn warn_in_vain(
     limits: &[Limit],
 ) {
     let mut bands = limits.iter().flat_map(|limit| &limit.bands);
-    if reader.has_errors() || bands.any(is_calendar) {
+    let has_plans = limits.iter().any(|limit| limit.plan.is_some());
+    if reader.has_errors() || has_plans || bands.any(is_calendar) {
         return;
     }
-    for name in FIELDS {
+    for name in CalendarLevel::FIELDS {
         if let Some(value) = fields.get(name) {
             let message = format!("`{name}` has no effect: no limit has a calendar window");
             let help = format!("remove it, or add a band such as `1000/month` ({CALENDAR_BANDS})");
@@ -212,7 +160,7 @@ pub(crate) fn warn_in_vain(
 const CALENDAR_BANDS: &str = "hours, days and weeks need `align: calendar`";
 
 fn refuse_unused(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) {
-    for name in FIELDS {
+    for name in CalendarLevel::FIELDS {
         if let Some(value) = fields.get(name) {
             let message = format!("`{name}` has no effect: no band is a calendar window");
             let help = format!("write a rate per month, quarter or year; {CALENDAR_BANDS}");
@@ -228,20 +176,6 @@ fn refuse_unused(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) {
         let fault = ConfigFault::new("`align: calendar` has no effect on periods below an hour");
         let help = "write a rate per hour, day, week, month, quarter or year, or remove `align`";
         reader.error(value.spot(), fault.help(help));
-    }
-}
-
-/// Reports settings of the calendar next to a plan, whose rates cannot be calendar windows.
-fn refuse_planned(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) {
-    let aligned = fields.get("align").filter(|value| {
-        let word = value.node.as_text();
-        word.is_some_and(|word| ALIGN.get(word) == Some(None))
-    });
-    let others = FIELDS.into_iter().filter_map(|name| fields.get(name));
-    for value in others.chain(aligned) {
-        let fault = ConfigFault::new("rates of a plan cannot be calendar windows");
-        let help = "remove it, or write the rate in the limit";
-        reader.error(value.key_spot(), fault.help(help));
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::band;
 use super::block;
-use super::calendar::{self, CalendarFields};
+use super::calendar;
 use super::concurrent;
 use super::condition;
 use super::descriptor;
@@ -29,6 +29,7 @@ use crate::tables::LIMIT;
 use std::time::Duration;
 use tidegate_core::{Algorithm, LimitMode, OnChange};
 use tidegate_policy::band::BandDefaults;
+use tidegate_policy::calendar::CalendarLevel;
 use tidegate_policy::limit::{
     Band, ChargeTime, Condition, KeyPart, Limit, MissingIdentity, WaitRules,
 };
@@ -54,7 +55,7 @@ pub(crate) struct LimitScope<'a> {
     /// The default of `charge` for its limits.
     pub(crate) charge: ChargeTime,
     /// The calendar of its windows.
-    pub(crate) calendar: CalendarFields,
+    pub(crate) calendar: CalendarLevel,
 }
 
 /// Reads a limit.
@@ -79,9 +80,9 @@ pub(crate) fn read(
     let written = fields
         .get("template")
         .and_then(|value| Some((template::read(reader, &value)?, value)));
-    let counted = counted(reader, &fields, around, mode.mode);
+    let unit = unit(reader, &fields);
+    let counted = counted(reader, &fields, around, (mode.mode, unit.as_ref()));
     let warns_at = warn::read(reader, &fields);
-    let unit = reader.setting(&fields, "unit", Unit::parse);
     let limit = Limit {
         name: name?,
         enabled: mode.enabled,
@@ -116,6 +117,14 @@ pub(crate) fn read(
     refuse_scaled(reader, &fields, &limit, around.naming);
     let template = around.naming.template(reader, value, &limit, written);
     Some(Limit { template, ..limit })
+}
+
+/// Reads the unit; `None` if it is invalid.
+fn unit(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> Option<Unit> {
+    let Some(value) = fields.get("unit") else {
+        return Some(Unit::default());
+    };
+    reader.parse(&value, Unit::parse)
 }
 
 /// Reads `match`: without it, every request matches.
@@ -202,7 +211,7 @@ fn counted(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
     around: &LimitScope<'_>,
-    mode: LimitMode,
+    (mode, unit): (LimitMode, Option<&Unit>),
 ) -> LimitCounting {
     if unlimited_words::is_unlimited(reader, fields) {
         unlimited_words::check(reader, fields);
@@ -233,12 +242,16 @@ fn counted(
         max_wait: waiting.map(|waiting| waiting.max_wait),
         calendar: calendar::of_limit(reader, fields, around.calendar),
     };
-    let (bands, plan) = match planned::read(reader, fields, counting, around.plans) {
+    let (bands, plan) = match planned::read(reader, fields, (counting, unit), around.plans) {
         Some((bands, plan)) => (bands, plan),
         None => (band::read_all(reader, fields, counting), None),
     };
     LimitCounting {
-        algorithm: calendar::algorithm(reader, fields, &bands, algorithm),
+        algorithm: match plan {
+            // Its rates may have any period.
+            Some(_) => algorithm,
+            None => calendar::algorithm(reader, fields, &bands, algorithm),
+        },
         bands,
         plan,
         charge,

@@ -13,17 +13,18 @@ use crate::syntax::NodeKind;
 use crate::tables::PLANNED;
 use tidegate_policy::band::BandDefaults;
 use tidegate_policy::limit::{Band, KeyPart, Limit};
-use tidegate_policy::plan::{LABEL, PlanRate, PlannedRate, RateOwner, UnknownSubject};
+use tidegate_policy::plan::{LABEL, PlanRate, PlannedRate, RateName, RateOwner, UnknownSubject};
 use tidegate_policy::plan_source::PlanSource;
 use tidegate_policy::text::ConfigFault;
 use tidegate_policy::text::closest;
+use tidegate_policy::unit::Unit;
 
 /// Reads a rate that is a map with fields of a plan; `None` for any other rate. If the map is invalid,
 /// the plan is `None`.
 pub(crate) fn read(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
-    counting: BandDefaults,
+    (counting, unit): (BandDefaults, Option<&Unit>),
     sources: &[PlanSource],
 ) -> Option<(Vec<Band>, Option<PlannedRate>)> {
     let value = fields.get("rate")?;
@@ -37,14 +38,14 @@ pub(crate) fn read(
         reader.error(burst.key_spot(), fault.help(help));
     }
     let mut bands = Vec::new();
-    let plan = planned(reader, &value, counting, sources, &mut bands);
+    let plan = planned(reader, &value, (counting, unit), sources, &mut bands);
     Some((bands, plan))
 }
 
 fn planned(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,
-    counting: BandDefaults,
+    (counting, unit): (BandDefaults, Option<&Unit>),
     sources: &[PlanSource],
     bands: &mut Vec<Band>,
 ) -> Option<PlannedRate> {
@@ -52,25 +53,52 @@ fn planned(
     let source = reader.setting(&fields, "plan", |name| find(name, sources));
     let subject = reader.setting(&fields, "subject", subject);
     let of = reader.setting(&fields, "of", |word| OF.parse(word));
+    let name = rate_name(reader, &fields, unit, source.and_then(|it| sources.get(it)));
     let unknown = fields
         .get("default")
         .and_then(|value| unknown(reader, &value, counting, bands));
-    let sample = PlanRate {
-        amount: 1,
-        period_us: 1_000_000,
-        burst: None,
-        block_us: None,
-    };
+    let sample = PlanRate::parse("1/s");
     Some(PlannedRate {
         source: source?,
+        name: name?,
         subject: subject?,
         of: of.unwrap_or_default(),
         unknown: unknown?,
         counting,
         // An error in the default rate is already reported.
-        sample: sample.band(LABEL, counting).ok().map(Box::new),
+        sample: sample
+            .ok()
+            .and_then(|rate| rate.band(LABEL, counting).ok())
+            .map(Box::new),
         lends: false,
     })
+}
+
+/// Reads the name of the rate, which is that of the limit's unit unless it is written. The source must have it.
+fn rate_name(
+    reader: &mut ConfigReader<'_>,
+    fields: &FieldReader<'_>,
+    unit: Option<&Unit>,
+    source: Option<&PlanSource>,
+) -> Option<RateName> {
+    let written = fields.get("name");
+    let name = match &written {
+        Some(value) => reader.parse(value, RateName::parse)?,
+        // An error in the unit is already reported, like one in the source.
+        None => RateName::from(unit?.clone()),
+    };
+    let (source, spot) = (source?, written.or_else(|| fields.get("plan"))?);
+    let known = &source.terms.rates;
+    if name.is_requests() || known.contains(&name) {
+        return Some(name);
+    }
+    let message = format!("the plans `{}` have no rate `{name}`", source.name);
+    let help = match closest(name.as_str(), known.iter().map(RateName::as_str)) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("add it to them: `rates: [{name}]`"),
+    };
+    reader.error(spot.spot(), ConfigFault::new(message).help(help));
+    None
 }
 
 fn find(name: &str, sources: &[PlanSource]) -> Result<usize, ConfigFault> {
@@ -127,14 +155,8 @@ fn unknown(
             let fault = ConfigFault::new(format!("{} is not a rate", ConfigFault::quote(text)));
             return Err(fault.help(format!("did you mean `{meant}`?")));
         }
-        tidegate_policy::text::rate::parse(text)
+        PlanRate::parse(text)
     })?;
-    let rate = PlanRate {
-        amount: rate.amount,
-        period_us: rate.period_us,
-        burst: rate.burst,
-        block_us: None,
-    };
     // Report errors as for any other rate, then build the band again under the label that all bands of
     // plans share.
     band::from_text(reader, value, counting)?;
@@ -156,13 +178,6 @@ pub(crate) fn check(
 ) {
     if let Some(value) = fields.get("rate") {
         plans::check_inline(reader, &value, limit, sources);
-    }
-    if let (Some(_), Some(unit)) = (&limit.plan, fields.get("unit"))
-        && !limit.unit.is_requests()
-    {
-        let fault = ConfigFault::new("the rates of plans count requests");
-        let help = "remove `unit`, or write the rate in the limit";
-        reader.error(unit.spot(), fault.help(help));
     }
     let has_group = limit.key.contains(&KeyPart::Group);
     let Some(key) = fields.get("key") else {

@@ -505,6 +505,12 @@ pub(crate) static PLANNED: FieldTable = FieldTable {
             Word(&OF),
             "`subject`: the subject's own rate. `group`: the quota of its group. Default: `subject`.",
         ),
+        optional(
+            "name",
+            Text("monthly"),
+            "Name of the rate, one of `rates` of the source. Default: the limit's `unit`; `requests` is the rate \
+             that plans write as `rate`.",
+        ),
         required(
             "default",
             Text("100/min"),

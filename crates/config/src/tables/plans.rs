@@ -1,7 +1,7 @@
 //! Every field of plan sources.
 
 use crate::language::table::FieldTable;
-use crate::language::table::Shape::{self, Either, Map, Named, Pairs, Text, Word};
+use crate::language::table::Shape::{self, Either, List, Map, Named, Text, Tree, Word};
 use crate::language::table::{optional, required};
 use crate::language::words::PLAN_FORMAT;
 use crate::tables::sources::DOCUMENTS;
@@ -59,6 +59,12 @@ pub(crate) static PLANS: FieldTable = FieldTable {
             "Response timeout, 1ms to 10min. Default: 5s.",
         ),
         optional(
+            "rates",
+            List(&Text("tokens")),
+            "Names of rates that its plans may set besides `rate`, the rate of requests; up to 16. A limit uses \
+             the rate of its `unit`, or the one that it names.",
+        ),
+        optional(
             "unset",
             Text("unlimited"),
             "Rate of subjects for which no level sets one: `unlimited`, `refuse` or a rate. \
@@ -80,7 +86,7 @@ pub(crate) static INLINE: FieldTable = FieldTable {
 };
 
 /// Entries of a document of plans: each is a rate, or a map with its settings.
-const ENTRIES: Shape = Named(&Either(&[Text("100/min"), Pairs]));
+const ENTRIES: Shape = Named(&Either(&[Text("100/min"), Tree]));
 
 /// The fields of a source at a URL.
 pub(crate) static HTTP: FieldTable = FieldTable {

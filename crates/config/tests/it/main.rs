@@ -17,6 +17,7 @@ mod groups; // limits that are decided atomically in a Cluster
 mod guards; // the lookups that guards add to policies
 mod jwt; // tokens: which are accepted, and their claims
 mod literal; // the allowed characters of literal keys
+mod plan_rates; // plans with rates of several names, and with calendars
 mod plans; // documents of plans
 mod respond; // responses: presets, and layered settings
 mod robust; // no text causes a panic, an endless loop or a flood of errors

@@ -5,7 +5,7 @@ mod body;
 pub mod health;
 mod rlconfig;
 
-use self::api::Api;
+use self::api::{Api, is_below_admin};
 use self::body::AdminBody;
 use crate::admin::health::body::{ServiceStatus, StatusDocument};
 use http::{Method, Request, Response};
@@ -19,6 +19,10 @@ use tidegate_net::phase::{Phase, PhaseWatch};
 use tidegate_net::session::RequestContext;
 use tidegate_net::tasks;
 use tokio::sync::Semaphore;
+
+/// The reason why nothing exists below `/admin`.
+const API_DISABLED: &str = "the admin API is disabled, because no caller is configured: add \
+    `admin: { tokens: [..] }` to the configuration, with a hash from `tidegate token`";
 
 /// The frontend for health, metrics, and the admin API.
 #[derive(Debug)]
@@ -121,6 +125,7 @@ impl<S: Store + 'static> Frontend for AdminFrontend<S> {
             "/status" => self.status().await,
             "/metrics" => self.metrics(MetricsFormat::asked(request.headers())).await,
             "/rlconfig" => self.limits(),
+            path if is_below_admin(path) => respond::not_found(path, API_DISABLED),
             path => respond::not_found(
                 path,
                 "there are /livez, /readyz, /status, /metrics and /rlconfig",

@@ -8,7 +8,7 @@ use tidegate_config::key_part;
 use tidegate_http::unix_seconds;
 use tidegate_policy::client::{Client, RequestFacts};
 use tidegate_policy::matching::KeyRules;
-use tidegate_policy::plan::{PlanDocument, Tables, UnsetShare};
+use tidegate_policy::plan::{PlanDocument, PlanTerms, Tables, UnsetShare};
 use tidegate_policy::text::counted;
 use tidegate_policy::{
     Descriptor, DescriptorHits, KeyPart, Limit, MissingIdentity, Policy, Request, Scratch,
@@ -230,7 +230,12 @@ fn name_in_group(
     });
     let mut document = PlanDocument::default();
     document.subject(&subject, &[("group", group)]);
-    let table = document.table(UnsetShare::Unlimited).ok()?;
+    let named = Some(plan.name.clone()).filter(|name| !name.is_requests());
+    let terms = PlanTerms {
+        rates: named.into_iter().collect(),
+        ..PlanTerms::from(UnsetShare::Unlimited)
+    };
+    let table = document.table(terms).ok()?;
     let mut tables = vec![None; plan.source];
     tables.push(Some(Arc::new(table)));
     name(policy, rules, &identities, &tables)

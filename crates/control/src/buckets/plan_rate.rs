@@ -2,7 +2,7 @@
 
 use super::identity::{as_written, hash};
 use tidegate_policy::plan::{
-    PlanShare, PlanTable, PlannedRate, RateOwner, SubjectEntry, UnknownSubject,
+    GivenShare, PlanShare, PlanTable, PlannedRate, RateOwner, UnknownSubject,
 };
 use tidegate_policy::{Band, KeyPart, Limit};
 
@@ -37,7 +37,7 @@ pub(super) fn planned(
     Some(match table {
         Err(why) => PlannedBands::None(format!("unknown: the plans could not be loaded: {why}")),
         Ok(table) => match find(plan, (limit, known, subject), table) {
-            Ok(Some(found)) => given(limit, found.given, table),
+            Ok(Some(found)) => given(limit, plan, (found.share, table)),
             Ok(None) => match plan.unknown {
                 UnknownSubject::Band => PlannedBands::Own,
                 UnknownSubject::Unlimited => PlannedBands::None(
@@ -62,8 +62,12 @@ pub(super) fn planned(
     })
 }
 
-fn given(limit: &Limit, given: PlanShare, table: &PlanTable) -> PlannedBands {
-    let rate = match given {
+fn given(
+    limit: &Limit,
+    plan: &PlannedRate,
+    (share, table): (PlanShare, &PlanTable),
+) -> PlannedBands {
+    let rate = match share {
         PlanShare::Unlimited => {
             return PlannedBands::None("none: this subject is unlimited".to_owned());
         }
@@ -73,7 +77,7 @@ fn given(limit: &Limit, given: PlanShare, table: &PlanTable) -> PlannedBands {
         }
         PlanShare::Rate(number) => usize::try_from(number).ok(),
     };
-    let Some(rate) = rate.and_then(|number| table.rates().get(number)) else {
+    let Some(rate) = rate.and_then(|number| table.rates(&plan.name).get(number)) else {
         return PlannedBands::None("unknown: the plan has no such rate".to_owned());
     };
     let planned = limit
@@ -90,11 +94,11 @@ fn given(limit: &Limit, given: PlanShare, table: &PlanTable) -> PlannedBands {
 /// The subject of a plan is not known.
 struct HiddenSubject;
 
-fn find<'t>(
+fn find(
     plan: &PlannedRate,
     (limit, known, subject): (&Limit, Option<&str>, &str),
-    table: &'t PlanTable,
-) -> Result<Option<SubjectEntry<'t>>, HiddenSubject> {
+    table: &PlanTable,
+) -> Result<Option<GivenShare>, HiddenSubject> {
     let own = part(limit, &plan.subject, subject);
     match (known.map(str::to_owned).or(own), plan.of) {
         (Some(whose), of) => {
@@ -102,6 +106,8 @@ fn find<'t>(
                 RateOwner::Subject => table.get(&whose),
                 RateOwner::Group => table.group_of(&whose),
             };
+            // A source that had no such rate when it was loaded knows nothing of it.
+            let found = found.and_then(|entry| entry.share(&plan.name));
             // A subject that may be the hash of a secret does not count as unknown to the plan.
             let is_hidden = found.is_none() && plan.hides_subject() && hash(&whose).is_some();
             if is_hidden {
@@ -112,7 +118,7 @@ fn find<'t>(
         }
         (None, RateOwner::Group) => {
             let group = part(limit, &KeyPart::Group, subject).ok_or(HiddenSubject)?;
-            Ok(table.group(&group))
+            Ok(table.group(&group).and_then(|it| it.share(&plan.name)))
         }
         (None, RateOwner::Subject) => Err(HiddenSubject),
     }

@@ -53,7 +53,7 @@ fn load_one(source: &PlanSource, hides_subjects: bool) -> Result<PlanTable, Fail
     })?;
     match loaded {
         LoadedPlans::Changed { document, .. } => document
-            .table(source.unset)
+            .table(source.terms.clone())
             .map_err(|errors| wrong(listed(&errors))),
         LoadedPlans::Unchanged => Ok(PlanTable::default()),
     }
@@ -120,7 +120,7 @@ pub fn check(config: &Config) -> Result<PlanSummary, Failure> {
 /// Returns a warning if subjects are unlimited because no level specifies their rate.
 fn warn_of_unset(source: &PlanSource, table: &PlanTable) -> Option<String> {
     let (count, name) = (table.notes().unset, &source.name);
-    if count == 0 || source.unset != UnsetShare::Unlimited {
+    if count == 0 || source.terms.unset != UnsetShare::Unlimited {
         return None;
     }
     let (subjects, have) = match count {
@@ -138,11 +138,14 @@ fn warn_of_unset(source: &PlanSource, table: &PlanTable) -> Option<String> {
 fn check_rates(config: &Config, tables: &Tables) -> Result<(), Failure> {
     for policy in config.written() {
         for limit in &policy.limits {
-            let source = limit.plan.as_ref().map(|plan| plan.source);
-            let table = source.and_then(|source| tables.get(source)?.as_deref());
-            for (nth, rate) in table.map_or(&[][..], PlanTable::rates).iter().enumerate() {
+            let plan = limit.plan.as_ref();
+            let planned = plan.and_then(|it| Some((tables.get(it.source)?.as_deref()?, &it.name)));
+            let Some((table, name)) = planned else {
+                continue;
+            };
+            for (nth, rate) in table.rates(name).iter().enumerate() {
                 limit.planned_band(*rate).map_err(|why| {
-                    let whose = table.map_or("", |table| table.owner_of_rate(nth));
+                    let whose = table.owner_of_rate(name, nth);
                     Failure::input(format!("{whose}, for limit `{}`: {why}", limit.name))
                 })?;
             }
@@ -160,18 +163,22 @@ fn tell(source: &PlanSource, table: Option<&PlanTable>) -> String {
         );
     };
     let notes = table.notes();
+    let unset = match source.terms.rates.len() {
+        0 => "subjects have no rate",
+        _ => "subjects lack a rate",
+    };
     let mut text = format!(
         "Plans `{name}`: subjects: {}, groups: {}, different rates: {}.",
         table.subjects(),
         table.groups(),
-        table.rates().len()
+        table.rates_count()
     );
     for (count, what) in [
         (
             notes.groups_missing,
             "groups are missing, but subjects refer to them",
         ),
-        (notes.unset, "subjects have no rate"),
+        (notes.unset, unset),
     ] {
         if count > 0 {
             // Writing to a string cannot fail.

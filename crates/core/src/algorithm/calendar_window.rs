@@ -8,7 +8,10 @@
 //! The state has the instant of the last charge. Other starts, of another time zone or anchor, so find out
 //! whether anything was charged in their own window: if so, all that the state counts does. The first request
 //! under the new starts makes the window theirs, even if it is refused, so that no window is granted twice.
+//! That request may come after the end of the window that was charged, so a state lasts until no window of other
+//! starts can contain its last charge ([`Quota::reach_us`]).
 
+use super::count::WindowTake;
 use super::{Bucket, BucketState};
 use crate::quota::{Basis, WindowSpan, same_share};
 use crate::{BucketReading, Outcome, Quota, Receipt, Timestamp, Wait};
@@ -51,13 +54,11 @@ impl CalendarWindow {
     /// Returns the state at `now`, which `span` contains; a new, empty window if nothing was charged in it.
     #[inline]
     fn at(self, span: WindowSpan, now: Timestamp) -> Self {
-        let now = now.as_micros();
-        let is_over = self.at < span.start_us || now >= self.end;
-        if self.used == 0 || is_over {
+        if self.used == 0 || self.at < span.start_us {
             Self {
                 end: span.end_us,
                 used: 0,
-                at: now,
+                at: now.as_micros(),
             }
         } else if self.at >= span.end_us {
             // The clock went back, and its window has begun.
@@ -76,11 +77,11 @@ impl CalendarWindow {
         self.end.saturating_sub(now.as_micros())
     }
 
-    /// Returns true if it counts at `now`, but not in the present window of this quota, nor in the next one, where
+    /// Returns true if it counts, but not in the present window `span` of this quota, nor in the next one, where
     /// a clock that has gone back may have left it.
     #[inline]
-    fn is_foreign(&self, quota: &Quota, span: WindowSpan, now: Timestamp) -> bool {
-        let counts = self.used > 0 && self.at >= span.start_us && now.as_micros() < self.end;
+    fn is_foreign(&self, quota: &Quota, span: WindowSpan) -> bool {
+        let counts = self.used > 0 && self.at >= span.start_us;
         counts && self.end != span.end_us && !self.is_of_next(quota, span)
     }
 
@@ -101,27 +102,17 @@ impl CalendarWindow {
     #[inline(always)]
     pub fn take_usual(&self, quota: &Quota, cost: u64, now: Timestamp) -> Option<(Self, Outcome)> {
         let span = quota.window_at(now)?;
-        if cost > quota.amount || self.is_foreign(quota, span, now) {
+        if cost > quota.amount || self.is_foreign(quota, span) {
             return None;
         }
         let window = self.at(span, now);
-        let used = window.used.saturating_add(cost);
-        let fits = used <= quota.amount;
-        let counted = if fits { used } else { window.used };
-        let left = window.left(now);
-        let outcome = Outcome {
-            remaining: quota.amount.saturating_sub(counted),
-            wait: Wait::from_micros(if fits { 0 } else { left }),
-            overdrawn: counted.saturating_sub(quota.amount),
-            reset_us: left,
-            mark: 0,
-        };
+        let take = WindowTake::new(quota, window.used, cost, window.left(now));
         let next = Self {
-            used,
+            used: take.used,
             at: window.at.max(now.as_micros()),
             ..window
         };
-        Some((if fits { next } else { *self }, outcome))
+        Some((if take.fits { next } else { *self }, take.outcome))
     }
 
     /// Returns the state under `quota`.
@@ -217,14 +208,14 @@ impl BucketState for CalendarWindow {
     #[inline]
     fn is_beyond_reach(&self, quota: &Quota, now: Timestamp) -> bool {
         let span = quota.window_at(now);
-        span.is_some_and(|span| self.is_foreign(quota, span, now))
+        span.is_some_and(|span| self.is_foreign(quota, span))
     }
 
     /// Makes a window of other starts the present one, with all that it counts. One of a later instant becomes
     /// full.
     fn clamp_to_now(&mut self, quota: &Quota, now: Timestamp) {
         if let Some(span) = quota.window_at(now)
-            && self.is_foreign(quota, span, now)
+            && self.is_foreign(quota, span)
         {
             if self.at >= span.end_us {
                 self.at = now.as_micros();
@@ -251,7 +242,11 @@ impl BucketState for CalendarWindow {
     }
 
     #[inline]
-    fn fresh_at(&self, _quota: &Quota) -> Timestamp {
-        Timestamp::from_micros(if self.used == 0 { self.at } else { self.end })
+    fn fresh_at(&self, quota: &Quota) -> Timestamp {
+        let until = match self.used {
+            0 => self.at,
+            _ => self.end.max(self.at.saturating_add(quota.reach_us())),
+        };
+        Timestamp::from_micros(until)
     }
 }

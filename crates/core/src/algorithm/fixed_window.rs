@@ -1,5 +1,6 @@
 //! Fixed window: a counter that starts again each period.
 
+use super::count::WindowTake;
 use super::{Bucket, BucketState};
 use crate::quota::{Basis, same_share};
 use crate::{Algorithm, Align, BucketReading, Outcome, Quota, Receipt, Timestamp, Wait};
@@ -51,19 +52,12 @@ impl FixedWindow {
             return None;
         }
         let window = self.at(quota, now);
-        let used = window.used.saturating_add(cost);
-        let fits = used <= quota.amount;
-        let counted = if fits { used } else { window.used };
-        let left = window.left(quota, now);
-        let outcome = Outcome {
-            remaining: quota.amount.saturating_sub(counted),
-            wait: Wait::from_micros(if fits { 0 } else { left }),
-            overdrawn: counted.saturating_sub(quota.amount),
-            reset_us: left,
-            mark: 0,
+        let take = WindowTake::new(quota, window.used, cost, window.left(quota, now));
+        let next = Self {
+            used: take.used,
+            ..window
         };
-        let next = Self { used, ..window };
-        Some((if fits { next } else { *self }, outcome))
+        Some((if take.fits { next } else { *self }, take.outcome))
     }
 }
 

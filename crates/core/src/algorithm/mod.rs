@@ -16,7 +16,8 @@
 //!
 //! The file of an algorithm has everything about it: its state, the arithmetic, the instant from
 //! which a state is full again, a state under another quota of its band, and the state as numbers
-//! ([`Bucket::encode`]). The state as numbers for a store that knows no quota is in `numbers`.
+//! ([`Bucket::encode`]). The state as numbers for a store that knows no quota is in `numbers`, and what
+//! the two fixed kinds of windows share in `count`.
 //!
 //! A state outlives the numbers of its quota. A new rate or amount needs no conversion: a token
 //! bucket is an instant, and a window a count. Conversion is needed for quotas that
@@ -24,6 +25,7 @@
 //! stops lending. Rounding favours the limit.
 
 pub mod calendar_window;
+mod count;
 pub mod fixed_window;
 pub mod lent;
 pub mod log;

@@ -138,6 +138,19 @@ impl Algorithm {
         }
     }
 
+    /// Returns true if all usage ends at one instant, the end of a window. Of the others it ends bit by bit.
+    #[inline]
+    pub const fn ends_at_once(self) -> bool {
+        match self {
+            Self::FixedWindow(_) | Self::CalendarWindow => true,
+            Self::TokenBucket
+            | Self::SlidingWindow
+            | Self::SlidingLog
+            | Self::BucketedWindow
+            | Self::Concurrent => false,
+        }
+    }
+
     /// Returns true if the state remembers units, or parts, one by one. Such a state cannot be
     /// [scaled](OnChange::Scale).
     #[inline]
@@ -421,10 +434,15 @@ impl Quota {
             ),
             Algorithm::FixedWindow(_) => (self.amount.saturating_add(self.overdraft), windows),
             // A change of the clock's offset may make a window longer than its period.
-            Algorithm::CalendarWindow if self.period.get().is_multiple_of(windows::SECOND_US) => (
-                self.amount.saturating_add(self.overdraft),
-                windows.saturating_mul(2),
-            ),
+            Algorithm::CalendarWindow
+                if self.period.get().is_multiple_of(windows::SECOND_US)
+                    && windows::reach_us(self.period.get()) <= windows::NARROW_REACH_US =>
+            {
+                (
+                    self.amount.saturating_add(self.overdraft),
+                    windows.saturating_mul(2),
+                )
+            }
             // Until it is released.
             Algorithm::Concurrent => (u64::MAX, spec::LIFETIME_US_END),
             Algorithm::SlidingWindow

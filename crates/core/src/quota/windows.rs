@@ -7,6 +7,12 @@ use std::num::NonZeroU64;
 /// Starts of calendars are whole seconds. Of others, states are not [narrow](Quota::is_narrow).
 pub(super) const SECOND_US: u64 = 1_000_000;
 
+/// A day.
+const DAY_US: u64 = 24 * 3_600 * SECOND_US;
+
+/// The longest [reach](Quota::reach_us) of a [narrow](Quota::is_narrow) state: that of a year.
+pub(super) const NARROW_REACH_US: u64 = 367 * DAY_US;
+
 /// The half-open interval between two starts of windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowSpan {
@@ -21,6 +27,12 @@ impl WindowSpan {
     pub const fn length_us(self) -> u64 {
         self.end_us.saturating_sub(self.start_us)
     }
+}
+
+/// Returns the microseconds for which a charge in windows of this period matters.
+#[inline]
+pub(super) fn reach_us(period_us: u64) -> u64 {
+    period_us.saturating_add(period_us.min(DAY_US))
 }
 
 /// Four consecutive starts of windows, in microseconds.
@@ -61,6 +73,32 @@ impl Quota {
     #[inline]
     pub fn calendar(&self) -> Option<CalendarCode> {
         self.calendar
+    }
+
+    /// Returns the microseconds for which a charge in a window of a calendar matters: a window of other starts, after
+    /// a change of the time zone or the anchor, contains it for as long. 0 if its windows follow no calendar.
+    ///
+    /// A window is longer than the period by as much as the clock goes back in it, which is less than a day, and no
+    /// more than the period.
+    ///
+    /// ```
+    /// use std::num::NonZeroU64;
+    /// use tidegate_core::quota::CalendarCode;
+    /// use tidegate_core::{Algorithm, Quota};
+    ///
+    /// let day_us = 86_400_000_000;
+    /// let weekly = Quota::new(100, 7 * day_us).algorithm(Algorithm::CalendarWindow);
+    /// let calendar = CalendarCode::new(NonZeroU64::MIN);
+    /// assert_eq!(weekly.calendar(calendar).build()?.reach_us(), 8 * day_us);
+    /// assert_eq!(weekly.build()?.reach_us(), 0);
+    /// # Ok::<(), tidegate_core::QuotaError>(())
+    /// ```
+    #[inline]
+    pub fn reach_us(&self) -> u64 {
+        match self.calendar {
+            Some(_) => reach_us(self.period.get()),
+            None => 0,
+        }
     }
 
     /// Returns true if its windows are those of a calendar, and it has no starts yet.

@@ -2,17 +2,17 @@
 //! responds in its own protocol. Waiting, metrics, traces and logs are the same for all.
 
 use super::Decider;
+use super::warning::LimitWarning;
 use std::sync::Arc;
 use tidegate::{
-    AppliedBand, AskPurpose, Attempt, AttemptTerms, CheckError, Decision, PendingDecision,
-    RepeatedRequest, Request, Rules, Store,
+    AskPurpose, Attempt, AttemptTerms, CheckError, Decision, PendingDecision, RepeatedRequest,
+    Request, Rules, Store,
 };
 use tidegate_net::promise::Promise;
-use tidegate_telemetry::alerts::{Alert, AlertKind};
 use tidegate_telemetry::decisions::Timing;
 use tidegate_telemetry::masked_key::MaskedKey;
 use tidegate_telemetry::traces::{ChildSpan, RequestTrace, UNTRACED};
-use tracing::{debug, warn};
+use tracing::debug;
 
 /// A decision, or the reason why there is none. Borrowed: a decision is large, and few callers keep it.
 pub(crate) type CheckOutcome<'o> = Result<&'o Decision, &'o CheckError>;
@@ -238,7 +238,7 @@ impl<S: Store> Decider<S> {
                 self.metrics.without_store.count(decision);
                 decision
                     .warnings()
-                    .for_each(|band| self.warn_of(decision.policy(), &band));
+                    .for_each(|band| self.warn_of(&LimitWarning::of_band(decision, &band)));
                 if !decision.is_allowed() {
                     log_refusal(decision);
                     if logged == RefusalLogging::Here {
@@ -254,30 +254,6 @@ impl<S: Store> Decider<S> {
             }
             Err(_) => {}
         }
-    }
-
-    /// Sends an alert that a limit is nearly exhausted, or exhausted.
-    #[cold]
-    fn warn_of(&self, policy: &str, band: &AppliedBand<'_>) {
-        let (limit, left, capacity) = (band.limit(), band.remaining(), band.capacity());
-        let (of, unit) = (band.band().unwrap_or_default(), band.unit());
-        let share = band.reached_share().unwrap_or_default();
-        let key = MaskedKey(band.key());
-        let whose = match band.key() {
-            "" => String::new(),
-            _ => format!(" for {key}"),
-        };
-        warn!(event = "limit_warning", policy, limit, band = of, share, unit, left, capacity, key = %key, "limit reached a share");
-        let unit = unit.map_or_else(String::new, |unit| format!(" {unit}"));
-        let message = format!(
-            "Limit `{limit}` of policy `{policy}` has reached {share}% of `{of}`{whose}: {left} of \
-             {capacity}{unit} left."
-        );
-        let reached = format!("{policy}/{limit} {of} at {share}%: ");
-        let cause = format!("{reached}{}", band.key());
-        let subject = format!("{reached}{key}");
-        let alert = Alert::new(AlertKind::Threshold, &subject, message);
-        self.bell.ring(alert.caused_by(cause));
     }
 
     /// Logs a refusal that global shadow mode prevented.

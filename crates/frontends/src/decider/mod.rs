@@ -6,11 +6,13 @@
 //! | `asking` | checks for all frontends, and observation of the outcome |
 //! | `reserving` | reservations, and their settlement |
 //! | `throttling` | a check of one bucket by the caller's own quota |
+//! | `warning` | alerts that a band reached a share |
 
 mod acquiring;
 mod asking;
 mod reserving;
 mod throttling;
+mod warning;
 
 pub(crate) use asking::{AskTerms, CheckAttempt, CheckOutcome, PendingCheck, RefusalLogging};
 

@@ -1,5 +1,6 @@
 //! Reservations, and their settlement.
 
+use super::warning::LimitWarning;
 use super::{Decider, RefusalLogging};
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,6 +78,11 @@ impl<S: Store> Decider<S> {
         settled: Result<SettledReservation, SettleError>,
     ) -> Result<SettledReservation, SettleError> {
         self.metrics.reservations.count_settled(&settled);
+        let warned = settled.iter().flat_map(|settled| {
+            let warnings = settled.warnings().iter();
+            warnings.map(move |warning| LimitWarning::of_commit(settled, warning))
+        });
+        warned.for_each(|warning| self.warn_of(&warning));
         match &settled {
             Ok(settled) if settled.state() == SettleState::Settled => {}
             Ok(settled) => {

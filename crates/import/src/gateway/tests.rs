@@ -209,10 +209,12 @@ fn a_second_policy_put_the_policy_into_the_documented_key() {
     let table = config.plans[0].inline().expect("it is in the file");
     let carried = |id: &str| {
         let route = config.routes.iter().find(|route| route.name == id);
-        let tidegate_policy::plan::PlanShare::Rate(rate) = table.get(&route?.name)?.given else {
+        let requests = tidegate_policy::plan::RateName::default();
+        let given = table.get(&route?.name)?.share(&requests)?;
+        let tidegate_policy::plan::PlanShare::Rate(rate) = given.share else {
             return None;
         };
-        Some(table.rates()[usize::try_from(rate).unwrap()].to_string())
+        Some(table.rates(&requests)[usize::try_from(rate).unwrap()].to_string())
     };
     assert_eq!(carried("long").as_deref(), Some("10/s burst 50"));
     // A route whose id is not a valid name gets another name, and keeps its plan.

@@ -64,7 +64,7 @@ pub(crate) fn prepare_reservation<S: Store>(
     };
     let attempt = check::attempt(state, rules, request, later, |decision| decision)?;
     if let Attempt::Pending(pending) = &attempt {
-        terms.check_fit(&pending.prepared().asks)?;
+        terms.check_fit(&pending.prepared())?;
     }
     Ok(PendingReservation {
         state: Arc::clone(state),

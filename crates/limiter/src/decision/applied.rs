@@ -235,6 +235,23 @@ impl<'a> AppliedBand<'a> {
         self.outcome.wait.as_duration()
     }
 
+    /// Returns true if the band counts in windows, each of which starts from zero: fixed windows and those of
+    /// the calendar. [`reset_after`](Self::reset_after) is then the time until the window ends.
+    ///
+    /// ```
+    /// use tidegate::{LimitSpec, Limiter, Request};
+    ///
+    /// let limiter = Limiter::builder().limit(LimitSpec::new("all").band("9/month").band("2/s")).build()?;
+    /// let decision = limiter.check_now(&Request::new())?;
+    /// let windows: Vec<bool> = decision.applied().map(|band| band.has_window()).collect();
+    /// assert_eq!(windows, [true, false]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn has_window(&self) -> bool {
+        self.band
+            .is_some_and(|band| band.quota.algorithm().ends_at_once())
+    }
+
     /// Returns the time until the bucket is full if no other request comes: for a window, until it ends.
     pub fn reset_after(&self) -> Duration {
         Duration::from_micros(self.outcome.reset_us)

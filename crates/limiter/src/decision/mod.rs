@@ -35,8 +35,8 @@ pub use hits::{HitResult, LimitHits};
 pub(crate) use matched::MatchedLimits;
 pub use permit::Permit;
 pub use skipped::SkippedBand;
-pub(crate) use warnings::ChargedBand;
 use warnings::WarnedBands;
+pub(crate) use warnings::{BandUsage, ChargedBand};
 
 use crate::charges::Charges;
 use crate::plans::PreparedPlans;

@@ -106,12 +106,36 @@ impl Decision {
 impl ChargedBand<'_> {
     /// Returns the highest share that this charge reached, where `remaining` is left after it.
     fn reached(&self, remaining: u64) -> Option<u8> {
-        if self.warn.is_empty() {
+        let usage = BandUsage {
+            charged: self.units,
+            remaining,
+            overdrawn: self.overdrawn,
+            capacity: self.capacity,
+        };
+        usage.reached(self.warn)
+    }
+}
+
+/// The usage of a band after a charge.
+#[derive(Clone, Copy)]
+pub(crate) struct BandUsage {
+    /// The units of this charge.
+    pub(crate) charged: u64,
+    pub(crate) remaining: u64,
+    /// The units that it owes, below empty.
+    pub(crate) overdrawn: u64,
+    pub(crate) capacity: u64,
+}
+
+impl BandUsage {
+    /// Returns the highest of the shares that the charge reached.
+    pub(crate) fn reached(self, warn: WarnShares) -> Option<u8> {
+        if warn.is_empty() {
             return None;
         }
-        let left = self.capacity.saturating_sub(remaining);
-        let used = left.saturating_add(self.overdrawn);
-        let before = used.saturating_sub(self.units);
-        self.warn.reached((before, used), self.capacity)
+        let gone = self.capacity.saturating_sub(self.remaining);
+        let used = gone.saturating_add(self.overdrawn);
+        let before = used.saturating_sub(self.charged);
+        warn.reached((before, used), self.capacity)
     }
 }

@@ -52,6 +52,7 @@ use crate::state::LimiterState;
 use crate::wait_room::{QueueStatus, rooms_of, waiting};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
+use std::fmt;
 #[cfg(feature = "config")]
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -85,7 +86,6 @@ use tokio::sync::watch;
 /// assert_eq!(decision.binding().map(|band| band.remaining()), Some(60));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct Limiter<S = MemoryStore> {
     state: Arc<LimiterState<S>>,
 }
@@ -98,6 +98,16 @@ impl<S> Clone for Limiter<S> {
         Self {
             state: Arc::clone(&self.state),
         }
+    }
+}
+
+/// Without the configuration and the buckets. They are of no use on one line, and metrics, which must have `Debug`,
+/// hold a limiter: half a megabyte of a program would be code that nobody calls.
+impl<S> fmt::Debug for Limiter<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Limiter")
+            .field("closed", &self.state.closed)
+            .finish_non_exhaustive()
     }
 }
 

@@ -165,6 +165,7 @@ impl<S: Store> Limiter<S> {
     ///
     /// ```
     /// use std::sync::Arc;
+    /// use tidegate::plan::UnsetShare;
     /// use tidegate::{Limiter, plans_from_text};
     ///
     /// let limiter = Limiter::from_yaml("
@@ -177,7 +178,7 @@ impl<S: Store> Limiter<S> {
     /// assert_eq!((source.name.as_str(), source.subjects), ("shop", 0));
     ///
     /// let document = plans_from_text("subjects: { ann: 100/h, bob: 5/h }", false)?;
-    /// let table = Arc::new(document.table(Default::default())?);
+    /// let table = Arc::new(document.table(UnsetShare::default())?);
     /// limiter.validate_plans("shop", &table)?;
     /// limiter.use_plans("shop", table, Some("2026-11".to_owned()))?;
     /// assert_eq!(limiter.plans()[0].subjects, 2);
@@ -210,6 +211,7 @@ impl<S: Store> Limiter<S> {
     ///
     /// ```
     /// use std::sync::Arc;
+    /// use tidegate::plan::UnsetShare;
     /// use tidegate::{Limiter, plans_from_text};
     ///
     /// let limiter = Limiter::from_yaml("
@@ -218,7 +220,7 @@ impl<S: Store> Limiter<S> {
     ///   - name: api
     ///     limits: [{ name: each, key: user, rate: { plan: shop, subject: user, default: 1/h } }]
     /// ")?;
-    /// let table = Arc::new(plans_from_text("subjects: { ann: 100/h }", false)?.table(Default::default())?);
+    /// let table = Arc::new(plans_from_text("subjects: { ann: 100/h }", false)?.table(UnsetShare::default())?);
     /// assert!(limiter.validate_plans("shop", &table).is_ok());
     /// assert!(limiter.validate_plans("store", &table).is_err(), "there is no such source");
     /// assert_eq!(limiter.plans()[0].subjects, 0, "nothing has changed");

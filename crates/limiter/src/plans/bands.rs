@@ -36,7 +36,7 @@ pub(crate) struct CurrentPlans {
 /// The next version number; numbers are unique in this process.
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
-/// The bands of one limit, indexed like the rates in the table of its source.
+/// The bands of one limit, indexed like the values of its rate in the table of its source.
 #[derive(Default)]
 struct PlanBands {
     bands: Vec<Band>,
@@ -151,13 +151,16 @@ fn of_policy(policy: &Policy, tables: &Tables) -> Result<Vec<PlanBands>, String>
     limits
         .map(|(number, limit)| {
             let mut made = PlanBands::default();
-            let source = limit.plan.as_ref().and_then(|plan| tables.get(plan.source));
-            let Some(Some(table)) = source else {
+            let source = limit
+                .plan
+                .as_ref()
+                .and_then(|plan| Some((tables.get(plan.source)?.as_deref()?, &plan.name)));
+            let Some((table, name)) = source else {
                 return Ok(made);
             };
-            for (nth, rate) in table.rates().iter().enumerate() {
+            for (nth, rate) in table.rates(name).iter().enumerate() {
                 let wrong = |why| {
-                    let (whose, policy) = (table.owner_of_rate(nth), &policy.name);
+                    let (whose, policy) = (table.owner_of_rate(name, nth), &policy.name);
                     format!(
                         "{whose}, for limit `{}` of policy `{policy}`: {why}",
                         limit.name

@@ -147,6 +147,6 @@ fn is_file(source: &PlanSource) -> bool {
 
 /// Returns true if the same text from `last` and from `source` gives the same plans.
 fn is_same(last: &PlanSource, source: &PlanSource) -> bool {
-    // The default for unset subjects is part of the result.
-    last.is_same_place(source) && last.unset == source.unset
+    // The default for unset subjects and the names of rates are part of the result.
+    last.is_same_place(source) && last.terms == source.terms
 }

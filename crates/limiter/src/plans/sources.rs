@@ -149,7 +149,7 @@ impl PlanSources {
                 kind: source.kind(),
                 subjects: table.map_or(0, PlanTable::subjects),
                 groups: table.map_or(0, PlanTable::groups),
-                rates: table.map_or(0, |table| table.rates().len()),
+                rates: table.map_or(0, PlanTable::rates_count),
                 notes: table.map(PlanTable::notes).unwrap_or_default(),
                 age: health.read_at.map(|at| at.elapsed()),
                 failing_for: health.failing_since.map(|at| at.elapsed()),

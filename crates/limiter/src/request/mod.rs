@@ -140,7 +140,7 @@ impl<'a> PreparedRequest<'a> {
 
     /// Returns for each ask the matched limit, the limit itself, and the index of its band. A block has the
     /// index after its limit's last band.
-    fn numbers(&self) -> impl Iterator<Item = (&'a MetLimit, &'a Limit, usize)> {
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = (&'a MetLimit, &'a Limit, usize)> {
         let matched = self.matched;
         let of = move |met: &'a MetLimit| {
             let blocks = usize::from(matched.block(met).is_some());

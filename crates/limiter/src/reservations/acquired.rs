@@ -154,7 +154,7 @@ impl PermitPayload {
     }
 
     /// Returns an ask for the permits of each bucket.
-    fn asks(&self, op: impl Fn(&SealedPermits) -> Op) -> SmallVec<[Ask<'_>; 2]> {
+    fn asks(&self, op: impl Fn(&SealedPermits) -> Op) -> SmallVec<[Ask<'_>; 4]> {
         let permits = self.0.iter();
         permits.map(|permits| permits.ask(op(permits))).collect()
     }
@@ -224,11 +224,11 @@ impl ReservationState {
         let Some(permits) = self.open_permits(backend, rules, id).await? else {
             return Ok(false);
         };
-        let asks = permits.asks(|permits| Op::Renew {
+        let mut asks = permits.asks(|permits| Op::Renew {
             id: permits.id,
             ttl_us: ttl_us.unwrap_or(permits.ttl_us),
         });
-        let settled = backend.settle(&asks).await.map_err(CheckError::Store)?;
+        let settled = backend.settle(&mut asks).await.map_err(CheckError::Store)?;
         Ok(settled.is_some_and(|reply| reply.passed))
     }
 
@@ -242,8 +242,8 @@ impl ReservationState {
         let Some(permits) = self.open_permits(backend, rules, id).await? else {
             return Ok(false);
         };
-        let asks = permits.asks(|permits| Op::Release(permits.id));
-        let settled = backend.settle(&asks).await.map_err(CheckError::Store)?;
+        let mut asks = permits.asks(|permits| Op::Release(permits.id));
+        let settled = backend.settle(&mut asks).await.map_err(CheckError::Store)?;
         released(&asks);
         Ok(settled.is_some_and(|reply| !reply.applied.is_empty()))
     }

@@ -7,6 +7,7 @@
 //! | `parts` | the charges of a request, and their locations |
 //! | `settle` | commit and refund: effective once, idempotent |
 //! | `usage` | the usage by unit |
+//! | `warned` | the `warn` shares that usage beyond the estimate reaches |
 //! | `once` | the marks that make them idempotent |
 //! | `reservation`, `settled` | the results of both |
 //! | `payload` | the contents of an id |
@@ -33,6 +34,7 @@ mod seal;
 mod settle;
 mod settled;
 mod usage;
+mod warned;
 
 pub use acquired::Acquisition;
 pub(crate) use acquired::{PermitPayload, new_permit_id};
@@ -40,6 +42,7 @@ pub(crate) use parts::charges_of;
 pub use reservation::Reservation;
 pub(crate) use reserve::ReserveTerms;
 pub use settled::{SettleError, SettleState, SettledReservation, SettledUnit};
+pub use warned::ShareWarning;
 
 use keys::ReservationSeals;
 

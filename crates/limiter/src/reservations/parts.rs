@@ -1,6 +1,7 @@
 //! The charges of a request, and their locations.
 
 use super::payload::{SealedBand, SealedCharge, SealedUnit, in_its_window};
+use super::warned::SealedWarning;
 use crate::decision::{Answers, ChargeHome};
 use crate::request::PreparedRequest;
 use tidegate_core::{Ask, Op, Receipt};
@@ -25,7 +26,8 @@ pub(crate) fn charges_of(question: &PreparedRequest<'_>, answers: &Answers) -> V
         return buckets;
     }
     let policy = question.matched.policy;
-    for (ask, answer) in question.asks.iter().zip(&answers.list) {
+    let asks = question.asks.iter().zip(question.numbers());
+    for ((ask, met), answer) in asks.zip(&answers.list) {
         let Some(answer) = answer else {
             continue;
         };
@@ -46,6 +48,7 @@ pub(crate) fn charges_of(question: &PreparedRequest<'_>, answers: &Answers) -> V
             unit,
             quota,
             receipt,
+            warning: SealedWarning::of(question, met).map(Box::new),
         };
         let mut known = buckets.iter_mut();
         match known.find(|it| it.home == answer.home && *it.name == *ask.bucket) {

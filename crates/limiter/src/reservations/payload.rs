@@ -2,6 +2,7 @@
 
 use super::bytes::{PayloadReader, push_bytes, push_number};
 use super::seal::PAYLOAD_BYTES_MAX;
+use super::warned::SealedWarning;
 use crate::decision::ChargeHome;
 use std::num::NonZeroU64;
 use tidegate_core::quota::{CalendarCode, QuotaNumbers};
@@ -51,7 +52,7 @@ pub(crate) struct SealedCharge {
 }
 
 /// The charge to one band of a bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SealedBand {
     /// The index of its unit in the payload.
     pub(super) unit: usize,
@@ -59,6 +60,8 @@ pub(super) struct SealedBand {
     /// units. For a local bucket, the share of the quota.
     pub(super) quota: Quota,
     pub(super) receipt: Receipt,
+    /// The shares of it that raise an alert; `None` if its limit has no `warn`.
+    pub(super) warning: Option<Box<SealedWarning>>,
 }
 
 // Implemented by hand: buckets are named after clients.
@@ -73,19 +76,19 @@ impl std::fmt::Debug for SealedCharge {
 
 impl Payload {
     /// Returns true if a reservation that charges these buckets, one for each band, can be encoded,
-    /// regardless of their outcomes.
+    /// regardless of their outcomes. Each comes with the size of its band's warning.
     pub(super) fn fits<'b>(
         policy: &str,
         units: &[SealedUnit],
-        charges: impl Iterator<Item = &'b [u8]>,
+        charges: impl Iterator<Item = (&'b [u8], usize)>,
     ) -> bool {
         let (mut bytes, mut count) = (policy.len().saturating_add(BAND_BYTES_MAX), 0_usize);
         for unit in units {
             bytes = bytes.saturating_add(unit.name.len() + UNIT_BYTES_MAX);
         }
-        for bucket in charges {
+        for (bucket, warning) in charges {
             // A name is encoded once for all its bands; counting it for each is a safe upper bound.
-            bytes = bytes.saturating_add(bucket.len() + BAND_BYTES_MAX);
+            bytes = bytes.saturating_add(bucket.len() + BAND_BYTES_MAX + warning);
             count = count.saturating_add(1);
         }
         bytes <= PAYLOAD_BYTES_MAX && count <= BUCKETS_MAX
@@ -142,6 +145,7 @@ impl SealedCharge {
                 unit,
                 quota,
                 receipt,
+                warning,
             } = band;
             push_number(out, *unit as u64);
             push_quota(out, *quota);
@@ -149,6 +153,7 @@ impl SealedCharge {
             push_number(out, receipt.at.as_micros());
             push_number(out, receipt.until.since(receipt.at));
             push_number(out, receipt.mark);
+            SealedWarning::write(warning.as_deref(), out);
         }
     }
 
@@ -193,6 +198,7 @@ impl SealedBand {
             unit,
             quota,
             receipt,
+            warning: SealedWarning::read(bytes)?,
         })
     }
 }
@@ -290,6 +296,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::num::NonZeroU32;
+    use tidegate_policy::WarnShares;
 
     fn algorithm() -> impl Strategy<Value = Algorithm> {
         prop::sample::select(&Algorithm::ALL[..])
@@ -333,11 +340,26 @@ mod tests {
             owed in 0..=(1_u64 << 60),
             cost in any::<u64>(),
             mark in any::<u64>(),
+            warning in prop::option::of(warning()),
         ) -> SealedBand {
             let at = Timestamp::from_micros(at);
             let mut receipt = Receipt::by_the_clock(at, cost);
             (receipt.until, receipt.mark) = (at.plus(owed), mark);
-            SealedBand { unit: 0, quota, receipt }
+            let warning = warning.map(Box::new);
+            SealedBand { unit: 0, quota, receipt, warning }
+        }
+    }
+
+    prop_compose! {
+        fn warning()(
+            shares in prop::sample::subsequence((1..=100_u8).collect::<Vec<_>>(), 1..=WarnShares::MAX),
+            limit in "[a-z]{1,40}",
+            band in "[a-z0-9/]{1,64}",
+            key in prop::option::of("[a-z:]{1,80}"),
+        ) -> SealedWarning {
+            let shares = WarnShares::new(&shares).unwrap();
+            let key = key.map(Into::into);
+            SealedWarning { shares, limit: limit.into(), band: band.into(), key }
         }
     }
 
@@ -384,11 +406,12 @@ mod tests {
             numbers in any::<[u64; 2]>(),
         ) {
             let [ttl_us, instance] = numbers;
-            let names: Vec<&[u8]> = buckets
+            let warned = |band: &SealedBand| band.warning.as_ref().map_or(0, |it| it.bytes_max());
+            let charges: Vec<(&[u8], usize)> = buckets
                 .iter()
-                .flat_map(|bucket| bucket.bands.iter().map(|_| &*bucket.name))
+                .flat_map(|bucket| bucket.bands.iter().map(|band| (&*bucket.name, warned(band))))
                 .collect();
-            let fits = Payload::fits("llm", &units, names.into_iter());
+            let fits = Payload::fits("llm", &units, charges.into_iter());
             let payload =
                 Payload { policy: "llm".into(), units, ttl_us, instance, buckets };
             let length = payload.write().len();

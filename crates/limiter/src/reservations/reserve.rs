@@ -5,13 +5,15 @@ use super::parts::units_of;
 use super::payload::{Payload, SealedCharge, SealedUnit};
 use super::reservation::Reservation;
 use super::seal::Seal;
+use super::warned::SealedWarning;
 use crate::backend::Backend;
 use crate::decision::{ChargeHome, Decision};
 use crate::error::CheckError;
+use crate::request::PreparedRequest;
 use crate::rules::Rules;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_core::{Ask, Op, Store};
+use tidegate_core::{Op, Store};
 use tidegate_policy::{Policy, Request};
 
 /// The terms of a reservation.
@@ -77,14 +79,15 @@ impl ReserveTerms {
         &self.rules
     }
 
-    /// Returns an error if an id cannot hold the charges of all these asks.
-    pub(crate) fn check_fit(&self, asks: &[Ask<'_>]) -> Result<(), CheckError> {
-        let bands = asks.iter().filter(|ask| ask.op != Op::Block);
-        if Payload::fits(
-            &self.policy().name,
-            &self.units,
-            bands.map(|ask| ask.bucket),
-        ) {
+    /// Returns an error if an id cannot hold the charges of all asks of a request.
+    pub(crate) fn check_fit(&self, question: &PreparedRequest<'_>) -> Result<(), CheckError> {
+        let asks = question.asks.iter().zip(question.numbers());
+        let bands = asks.filter(|(ask, _)| ask.op != Op::Block);
+        let charges = bands.map(|(ask, met)| {
+            let warning = SealedWarning::of(question, met);
+            (ask.bucket, warning.map_or(0, |it| it.bytes_max()))
+        });
+        if Payload::fits(&self.policy().name, &self.units, charges) {
             return Ok(());
         }
         let why = "this request matches more limits than a reservation supports";

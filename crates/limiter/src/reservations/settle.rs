@@ -7,6 +7,7 @@ use super::payload::{Payload, SealedBand, SealedCharge};
 use super::seal::{OnceToken, Seal, UnsealedId};
 use super::settled::{SettleError, SettleState, SettledReservation};
 use super::usage::{settled_units, used_units};
+use super::warned::{ShareWarning, WarnedCharge};
 use crate::backend::Backend;
 use crate::decision::ChargeHome;
 use crate::rules::Rules;
@@ -14,6 +15,7 @@ use futures_util::future::join_all;
 use smallvec::SmallVec;
 use tidegate_core::{Ask, LimitMode, Op, Outcome, Reply, Store, StoreError, Timestamp};
 use tidegate_policy::Cost;
+use tidegate_policy::unit::REQUESTS;
 
 /// A reservation that is being settled.
 struct PendingSettlement {
@@ -54,9 +56,13 @@ impl ReservationState {
             ..
         } = settling;
         let mut all = None::<SettleState>;
+        let mut warnings = Vec::new();
         for state in states {
             match state {
-                Ok(state) => all = Some(all.map_or(state, |all| all.and(state))),
+                Ok((state, reached)) => {
+                    all = Some(all.map_or(state, |all| all.and(state)));
+                    warnings.extend(reached);
+                }
                 Err(source) => {
                     let policy = policy.into();
                     return Err(SettleError::Store { policy, source });
@@ -67,6 +73,7 @@ impl ReservationState {
             state: all.unwrap_or(SettleState::Settled),
             policy,
             units: settled_units(units, &actual),
+            warnings,
         })
     }
 
@@ -100,32 +107,34 @@ impl ReservationState {
         }
     }
 
-    /// Settles one bucket.
+    /// Settles one bucket. Returns the `warn` shares that it reached, too.
     async fn settle<S: Store>(
         &self,
         backend: &Backend<S>,
         settling: &PendingSettlement,
         bucket: &SealedCharge,
-    ) -> Result<SettleState, StoreError> {
+    ) -> Result<(SettleState, Vec<ShareWarning>), StoreError> {
+        let kept = (SettleState::Kept, Vec::new());
         let Some(mark) = BucketMark::new(settling.mark, &bucket.name, settling.payload.ttl_us)
         else {
-            return Ok(SettleState::Kept);
+            return Ok(kept);
         };
-        let asks = settling.asks(bucket, &mark);
+        let mut asks = settling.asks(bucket, &mark);
         let reply = match bucket.home {
-            ChargeHome::Store => match backend.settle(&asks).await? {
+            ChargeHome::Store => match backend.settle(&mut asks).await? {
                 Some(reply) => reply,
-                None => return Ok(SettleState::Kept),
+                None => return Ok(kept),
             },
             ChargeHome::Here => {
                 let is_ours = settling.payload.instance == self.instance;
                 match backend.failover().filter(|_| is_ours) {
                     Some(failover) => failover.settle_here(&asks),
-                    None => return Ok(SettleState::Kept),
+                    None => return Ok(kept),
                 }
             }
         };
-        Ok(settling.state(bucket, &reply))
+        let warnings = settling.warnings(bucket, &asks, &reply);
+        Ok((settling.state(bucket, &reply), warnings))
     }
 }
 
@@ -164,6 +173,34 @@ impl PendingSettlement {
             }),
             None => Some(Op::Force(actual.saturating_sub(charged))),
         }
+    }
+
+    /// Returns the `warn` shares that charges beyond the estimates reached, of which `reply` has the outcomes.
+    fn warnings(
+        &self,
+        bucket: &SealedCharge,
+        asks: &[Ask<'_>],
+        reply: &Reply,
+    ) -> Vec<ShareWarning> {
+        let raised = asks.iter().enumerate().filter_map(|(nth, ask)| {
+            let Op::Force(_) = ask.op else {
+                return None;
+            };
+            let mut bands = bucket.bands.iter();
+            let lent = bands.find(|lent| lent.quota == *ask.quota)?;
+            let warning = lent.warning.as_ref()?;
+            let unit = self.payload.units.get(lent.unit)?;
+            let charge = WarnedCharge {
+                at: reply.at,
+                subject: bucket.name.get(bucket.scope..).unwrap_or_default(),
+                unit: (&*unit.name != REQUESTS).then_some(&*unit.name),
+                capacity: lent.quota.capacity(),
+                has_window: lent.quota.algorithm().ends_at_once(),
+            };
+            let outcome = reply.outcomes.get(nth)?;
+            warning.raised((reply.applied.units(nth, ask.op), outcome), charge)
+        });
+        raised.collect()
     }
 
     /// Returns the last time at which a charge is refunded, by the clock that made it.

@@ -1,5 +1,6 @@
 //! The result of settling a reservation.
 
+use super::warned::ShareWarning;
 use crate::error::with_causes;
 use std::fmt;
 use tidegate_core::StoreError;
@@ -30,6 +31,7 @@ pub struct SettledReservation {
     pub(super) state: SettleState,
     pub(super) policy: Box<str>,
     pub(super) units: Vec<SettledUnit>,
+    pub(super) warnings: Vec<ShareWarning>,
 }
 
 /// The amounts of one unit that were reserved and used.
@@ -112,6 +114,12 @@ impl SettledReservation {
     /// Returns the units that the limits of the policy count, in the order written.
     pub fn units(&self) -> &[SettledUnit] {
         &self.units
+    }
+
+    /// Returns the `warn` shares that this call reached by usage beyond the estimate, like
+    /// [`Decision::warnings`](crate::Decision::warnings).
+    pub fn warnings(&self) -> &[ShareWarning] {
+        &self.warnings
     }
 }
 

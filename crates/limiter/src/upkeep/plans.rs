@@ -44,7 +44,7 @@ impl PlanUpdates<'_> {
     pub(crate) fn replace(self, name: &str, document: PlanDocument) -> Result<(), PlansError> {
         let rules = self.rules.load_full();
         let source = source_of(&rules, name)?;
-        match document.table(source.unset) {
+        match document.table(source.terms.clone()) {
             Ok(table) => self.use_table(name, Arc::new(table), None),
             Err(errors) => {
                 let error = PlansError::Document(errors);
@@ -168,9 +168,9 @@ impl PlanUpdates<'_> {
                 document,
                 tag: next,
             }) => {
-                let unset = source.unset;
+                let terms = source.terms.clone();
                 // Many subjects take a while to process.
-                let made = tokio::task::spawn_blocking(move || document.table(unset)).await;
+                let made = tokio::task::spawn_blocking(move || document.table(terms)).await;
                 let made = made.unwrap_or_else(|_| Err(PlanErrors::one("it did not finish")));
                 match made {
                     Ok(table) => {

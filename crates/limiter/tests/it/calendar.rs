@@ -71,6 +71,24 @@ fn another_time_zone_grants_no_window_twice() {
 }
 
 #[test]
+fn a_subject_that_was_silent_after_a_change_of_its_anchor_got_the_window_twice() {
+    for amount in [5, 50_000] {
+        let clock = ManualClock::at(Timestamp::from_millis(JANUARY_20));
+        let limiter = limiter(&clock, &format!("rate: {amount}/month"));
+        assert!(passes(&limiter, amount));
+        let anchored = policy(&format!("rate: {amount}/month, anchor: 15"));
+        limiter
+            .reload(Config::from_yaml(&anchored).unwrap())
+            .unwrap();
+        // The month that was charged is over, the one from 15 January is not.
+        at(&clock, FEBRUARY + HOUR_MS);
+        assert!(!passes(&limiter, 1));
+        at(&clock, FEBRUARY + 14 * 24 * HOUR_MS);
+        assert!(passes(&limiter, amount));
+    }
+}
+
+#[test]
 fn usage_before_a_moved_window_does_not_count() {
     let clock = ManualClock::at(Timestamp::from_millis(JANUARY_20));
     let limiter = limiter(&clock, "rate: 5/month");

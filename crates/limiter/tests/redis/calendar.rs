@@ -3,7 +3,7 @@
 use crate::runtime;
 use crate::skewed::SkewedStore;
 use tidegate::redis::{Address, ConnectionSettings, RedisTopology};
-use tidegate::{Limiter, ManualClock, Request, Timestamp};
+use tidegate::{Config, Limiter, ManualClock, Request, Timestamp};
 use tidegate_redis::{RedisBuckets, RedisOptions};
 use tidegate_testkit::redis::Server;
 use tokio::task::JoinSet;
@@ -44,7 +44,7 @@ async fn admitted(instances: &[Limiter<SkewedStore<RedisBuckets>>]) -> usize {
     for limiter in instances.iter().cycle().take(20 * instances.len()) {
         let limiter = limiter.clone();
         tasks.spawn(async move {
-            let decision = limiter.check(&Request::new().user("ann")).await;
+            let decision = limiter.check(&Request::new().user("ann").cost(1)).await;
             decision.expect("the store answers").is_allowed()
         });
     }
@@ -79,4 +79,89 @@ fn instances_an_hour_apart_admit_exactly_the_limit() {
             }
         });
     }
+}
+
+#[test]
+fn instances_agree_on_the_calendar_that_a_plan_sets_for_a_subject() {
+    let server = Server::start();
+    let policy = |calendar: &str| {
+        format!(
+            "
+plans:
+  - name: tiers
+    rates: [tokens]
+    inline:
+      plans: {{ gold: {{ rates: {{ tokens: 7/day }} }} }}
+      groups: {{ acme: {{ plan: gold, time_zone: Europe/Berlin }} }}
+      subjects: {{ ann: {{ group: acme{calendar} }} }}
+policies:
+  - name: api
+    limits:
+      - name: x
+        key: user
+        unit: tokens
+        align: calendar
+        rate: {{ plan: tiers, subject: user, default: refuse }}
+"
+        )
+    };
+    let clock = ManualClock::at(Timestamp::from_millis(MARCH_28));
+    let at = |hours: u64| clock.set(Timestamp::from_millis(MARCH_28 + hours * HOUR_MS));
+    runtime().block_on(async {
+        let instances = instances(&server, &clock, &policy(""), &[-1, 0, 1]).await;
+        at(20);
+        assert_eq!(admitted(&instances).await, 7);
+        at(24);
+        assert_eq!(admitted(&instances).await, 7, "the next day in Berlin");
+        at(46);
+        assert_eq!(admitted(&instances).await, 0);
+        // The day in Kathmandu begins after 43 hours and a quarter, when nothing was charged any more.
+        for limiter in &instances {
+            let moved = Config::from_yaml(&policy(", time_zone: Asia/Kathmandu"));
+            limiter
+                .reload(moved.expect("a valid config"))
+                .expect("it is loaded");
+        }
+        at(47);
+        assert_eq!(admitted(&instances).await, 7, "nothing was charged in it");
+        at(67);
+        assert_eq!(admitted(&instances).await, 0);
+        at(68);
+        assert_eq!(admitted(&instances).await, 7, "18:15 in UTC is midnight");
+    });
+}
+
+#[test]
+fn a_subject_that_is_silent_after_a_change_of_its_zone_gets_no_day_twice() {
+    let server = Server::start();
+    let policy = |zone: &str| {
+        format!(
+            "
+plans: [{{ name: tiers, inline: {{ subjects: {{ ann: {{ rate: 7/day, time_zone: {zone} }} }} }} }}]
+policies:
+  - name: api
+    limits:
+      - {{ name: x, key: user, align: calendar, rate: {{ plan: tiers, subject: user, default: refuse }} }}
+"
+        )
+    };
+    let clock = ManualClock::at(Timestamp::from_millis(MARCH_28 + 20 * HOUR_MS));
+    runtime().block_on(async {
+        let instances = instances(&server, &clock, &policy("Europe/Berlin"), &[-1, 0, 1]).await;
+        assert_eq!(admitted(&instances).await, 7);
+        for limiter in &instances {
+            let moved = Config::from_yaml(&policy("Asia/Kathmandu"));
+            limiter
+                .reload(moved.expect("a valid config"))
+                .expect("it is loaded");
+        }
+        // The day in Berlin is over. That in Kathmandu contains what was charged.
+        clock.set(Timestamp::from_millis(MARCH_28 + 24 * HOUR_MS));
+        assert_eq!(admitted(&instances).await, 0);
+        let midnight = MARCH_28 + 43 * HOUR_MS + HOUR_MS / 4;
+        clock.set(Timestamp::from_millis(midnight - 1));
+        assert_eq!(admitted(&instances).await, 0);
+        clock.set(Timestamp::from_millis(midnight));
+        assert_eq!(admitted(&instances).await, 7);
+    });
 }

@@ -26,6 +26,8 @@ mod stores;
 mod units;
 /// Several units in any order of any operations, compared with a model.
 mod units_model;
+/// Shares of a band that a commit reaches.
+mod warned;
 
 use std::time::Duration;
 use tidegate::{

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use tidegate::redis::KeyTag;
 use tidegate::{CostMap, Request, SettleState, Store};
 use tidegate_testkit::redis::Server;
+use tidegate_testkit::soak_cases;
 use tokio::runtime::Runtime;
 
 /// The name of a unit, the amount and the period in minutes of its limit, and its overdraft.
@@ -237,7 +238,7 @@ async fn run<S: Store + 'static>(pair: &Pair<S>, user: String, schedule: Vec<Ste
 }
 
 fn run_over<S: Store + 'static>(runtime: &Runtime, cases: u32, pair: &Pair<S>) {
-    let mut runner = TestRunner::new(Config::with_cases(tidegate_testkit::cases(cases)));
+    let mut runner = TestRunner::new(Config::with_cases(cases));
     let users = AtomicU32::new(0);
     let ran = runner.run(&schedule(), |schedule| {
         let user = format!("user{}", users.fetch_add(1, Relaxed));
@@ -256,11 +257,17 @@ fn runtime() -> Runtime {
     builder.enable_all().build().unwrap()
 }
 
-/// About 30 steps per case.
+/// Schedules of about 30 steps each in memory. `scripts/soak units` sets more of them.
+fn schedules() -> u32 {
+    soak_cases(500)
+}
+
 #[test]
 fn in_memory_every_unit_agrees_with_the_model() {
-    run_over(&runtime(), 500, &stores::in_memory(&limits()));
+    run_over(&runtime(), schedules(), &stores::in_memory(&limits()));
 }
+
+/// An eighth of them: each step is two calls.
 
 #[test]
 fn in_redis_every_unit_agrees_with_the_model() {
@@ -270,5 +277,5 @@ fn in_redis_every_unit_agrees_with_the_model() {
     let limits = limits();
     let pair = stores::in_redis(&settings, KeyTag::Subject, &limits);
     let pair = runtime.block_on(pair);
-    run_over(&runtime, 60, &pair);
+    run_over(&runtime, schedules().div_ceil(8), &pair);
 }

@@ -114,7 +114,7 @@ impl<C> MemoryStoreBuilder<C> {
         let epoch = self.clock.now().as_micros();
         MemoryStore {
             epoch,
-            words_end: epoch.saturating_add(word::INSTANT_END),
+            words_end: epoch.saturating_add(word::INSTANT_END - word::REACH_US_MAX),
             clock: self.clock,
             seeds: self.seeds.unwrap_or_else(HashSeeds::of_process),
             table,

@@ -1,7 +1,7 @@
 //! A calendar as one number, which travels with a quota.
 
 use super::anchor::LocalDateTime;
-use super::{CalendarAnchor, CalendarPeriod, CalendarWindows, CalendarZone, Weekday};
+use super::{CalendarAnchor, CalendarPeriod, CalendarWindows, CalendarZone, Weekday, ZoneData};
 use crate::text::ConfigFault;
 use std::num::NonZeroU64;
 use std::sync::OnceLock;
@@ -26,7 +26,7 @@ pub struct CalendarSettings {
     pub anchor: Option<CalendarAnchor>,
 }
 
-/// A time zone of the bundled data by its number, which is the same within one process. The default is UTC.
+/// A time zone of [this process](ZoneData::current) by its number, which is the same within one process. The default is UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ZoneNumber(u16);
 
@@ -44,8 +44,9 @@ impl ZoneNumber {
         if name == Self::default().name() {
             return Ok(Self::default());
         }
-        CalendarZone::bundled(name)?;
-        let nth = CalendarZone::bundled_names().position(|known| known == name);
+        let data = ZoneData::current();
+        data.zone(name)?;
+        let nth = data.names().position(|known| known == name);
         let number = nth.and_then(|nth| u16::try_from(nth + 1).ok());
         Ok(Self(number.unwrap_or_default()))
     }
@@ -53,7 +54,7 @@ impl ZoneNumber {
     /// Returns its IANA name.
     pub fn name(self) -> &'static str {
         let nth = usize::from(self.0).checked_sub(1);
-        let name = nth.and_then(|nth| CalendarZone::bundled_names().nth(nth));
+        let name = nth.and_then(|nth| ZoneData::current().nth(nth));
         name.unwrap_or("UTC")
     }
 
@@ -66,10 +67,13 @@ impl ZoneNumber {
     fn zone(self) -> CalendarZone {
         static ZONES: OnceLock<Box<[OnceLock<CalendarZone>]>> = OnceLock::new();
         let zones = ZONES.get_or_init(|| {
-            let all = 0..=CalendarZone::bundled_names().count();
+            let all = 0..=ZoneData::current().count();
             all.map(|_| OnceLock::new()).collect()
         });
-        let read = || CalendarZone::bundled(self.name()).unwrap_or(CalendarZone::utc());
+        let read = || {
+            let zone = ZoneData::current().zone(self.name());
+            zone.unwrap_or(CalendarZone::utc())
+        };
         match zones.get(usize::from(self.0)) {
             Some(zone) => zone.get_or_init(read).clone(),
             None => CalendarZone::utc(),

@@ -1,5 +1,7 @@
 //! The days of the week.
 
+use crate::text::{ConfigFault, closest};
+
 /// A day of the week.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Weekday {
@@ -43,6 +45,23 @@ impl Weekday {
             Self::Saturday => "saturday",
             Self::Sunday => "sunday",
         }
+    }
+
+    /// Reads its word.
+    ///
+    /// # Errors
+    ///
+    /// If the text is not the name of a day in lower case.
+    pub fn parse(text: &str) -> Result<Self, ConfigFault> {
+        let found = Self::ALL.into_iter().find(|day| day.word() == text);
+        found.ok_or_else(|| {
+            let help = match closest(text, Self::ALL.map(Self::word)) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "expected `monday` to `sunday`".to_owned(),
+            };
+            let quoted = ConfigFault::quote(text);
+            ConfigFault::new(format!("{quoted} is not a day of the week")).help(help)
+        })
     }
 
     /// Returns the first such day since 1970-01-01, a Thursday, as days after it.

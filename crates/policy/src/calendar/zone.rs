@@ -1,13 +1,16 @@
 //! A time zone: its offsets from UTC, and their changes.
 
+use super::zone_data::unknown;
 use crate::text::{ConfigFault, closest};
 #[cfg(feature = "calendar")]
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::Timestamp;
+#[cfg(feature = "calendar")]
+use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 /// A time zone of the IANA database.
 ///
-/// The data is bundled, so that the windows of a limit do not depend on the machine. [`from_data`](Self::from_data)
-/// takes the data of another release. Without the feature `calendar` there is UTC alone.
+/// The data is bundled, so that the windows of a limit do not depend on the machine. Other data can
+/// [replace](super::ZoneData) it. Without the feature `calendar` there is UTC alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CalendarZone(#[cfg(feature = "calendar")] TimeZone);
 
@@ -46,6 +49,19 @@ impl CalendarZone {
             let quoted = ConfigFault::quote(name);
             ConfigFault::new(format!(
                 "the data of the time zone {quoted} is invalid: {error}"
+            ))
+        })
+    }
+
+    /// Returns a zone of a database by its IANA name.
+    pub(super) fn of(there: &TimeZoneDatabase, name: &str) -> Result<Self, ConfigFault> {
+        if name == UTC {
+            return Ok(Self::utc());
+        }
+        there.get(name).map(Self).map_err(|error| {
+            let quoted = ConfigFault::quote(name);
+            ConfigFault::new(format!(
+                "the data of the time zone {quoted} cannot be read: {error}"
             ))
         })
     }
@@ -97,6 +113,11 @@ impl CalendarZone {
         [UTC].into_iter()
     }
 
+    /// Returns the release of the data: there is none.
+    pub fn bundled_version() -> &'static str {
+        "none"
+    }
+
     /// Returns its name.
     pub fn name(&self) -> &'static str {
         UTC
@@ -123,18 +144,4 @@ fn in_range(at: i64) -> Timestamp {
         Timestamp::MAX
     };
     Timestamp::from_second(at).unwrap_or(end)
-}
-
-fn unknown(name: &str, near: Option<&str>) -> ConfigFault {
-    let help = match near {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => {
-            "use a name of the IANA time zone database, such as `Europe/Berlin` or `UTC`".into()
-        }
-    };
-    ConfigFault::new(format!(
-        "no time zone is named {}",
-        ConfigFault::quote(name)
-    ))
-    .help(help)
 }

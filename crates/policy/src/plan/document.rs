@@ -1,10 +1,10 @@
 //! The document that a source delivers: plans, groups and subjects.
 
+use super::PlanTerms;
+use super::entry::PlanEntry;
 use super::error::{PlanErrors, PlanLine};
-use super::format::PlanFormat;
-use super::settings::{FIELDS, LevelSettings, flag};
 use super::table::PlanTable;
-use crate::text::{ConfigFault, closest};
+use crate::text::ConfigFault;
 use std::fmt;
 
 /// The maximum length of an id, in bytes.
@@ -19,7 +19,7 @@ const ENTRIES_MAX: usize = 10_000_000;
 /// [`table`](Self::table) reports all errors in them together.
 ///
 /// ```
-/// use tidegate_policy::plan::{PlanDocument, PlanShare, UnsetShare};
+/// use tidegate_policy::plan::{PlanDocument, PlanShare, RateName, UnsetShare};
 ///
 /// let mut document = PlanDocument::default();
 /// document.plan("free", &[("rate", "100/min")]);
@@ -28,8 +28,9 @@ const ENTRIES_MAX: usize = 10_000_000;
 /// document.subject("p2", &[("group", "acme"), ("period", "1h")]);
 ///
 /// let table = document.table(UnsetShare::Unlimited)?;
-/// let has = |id| match table.get(id)?.given {
-///     PlanShare::Rate(number) => Some(table.rates()[number as usize].to_string()),
+/// let requests = RateName::default();
+/// let has = |id| match table.get(id)?.share(&requests)?.share {
+///     PlanShare::Rate(number) => Some(table.rates(&requests)[number as usize].to_string()),
 ///     _ => None,
 /// };
 /// assert_eq!(has("p1").as_deref(), Some("500/min"));
@@ -51,21 +52,6 @@ pub struct PlanDocument {
     pub(super) seen: usize,
 }
 
-/// One entry, as far as it could be parsed.
-#[derive(Default)]
-pub(super) struct PlanEntry {
-    pub(super) id: String,
-    pub(super) line: PlanLine,
-    pub(super) plan: Option<Box<str>>,
-    /// Line of the field that names the plan.
-    pub(super) plan_line: PlanLine,
-    pub(super) group: Option<Box<str>>,
-    pub(super) own: LevelSettings,
-    pub(super) quota: LevelSettings,
-    /// True if the entry is disabled and counts as absent.
-    is_off: bool,
-}
-
 /// A field of an entry, as text.
 pub(super) struct Field<'a> {
     pub(super) name: &'a str,
@@ -84,15 +70,6 @@ pub enum PlanLevel {
     Subject,
 }
 
-/// The field with a subject's group.
-pub(super) const GROUP: &str = "group";
-
-/// The field that enables or disables an entry.
-pub(super) const ENABLED: &str = "enabled";
-
-/// The prefix of a quota's fields.
-const QUOTA: &str = "quota.";
-
 // === impl PlanDocument ===
 
 impl PlanDocument {
@@ -104,7 +81,9 @@ impl PlanDocument {
     }
 
     /// Adds a plan. Its field is `rate`, such as `100/min` or `unlimited`; or `amount` or `period`, to inherit
-    /// the other one. With the prefix `quota.` they apply to a group's quota. An entry with
+    /// the other one. With the prefix `rates.NAME.` they apply to the rate of that name, and `rates.NAME` is that
+    /// rate. With the prefix `quota.` they apply to a group's quota. `time_zone`, `week_start` and `anchor` set the
+    /// calendar of all its rates. An entry with
     /// `enabled` `false` is checked, but counts as absent; this holds for all kinds of entries.
     pub fn plan(&mut self, id: &str, fields: &[(&str, &str)]) {
         self.add_texts(PlanLevel::Plan, id, fields);
@@ -125,10 +104,31 @@ impl PlanDocument {
         self.subjects.len()
     }
 
-    /// Flattens the document into a table. `unset` applies to subjects without a complete rate. Returns all
-    /// errors of the document together.
-    pub fn table(self, unset: super::UnsetShare) -> Result<PlanTable, PlanErrors> {
-        PlanTable::build(self, unset)
+    /// Flattens the document into a table, by the terms of its source: the names of rates that it may set, and the
+    /// share of subjects without a complete rate.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tidegate_policy::plan::{PlanDocument, PlanTerms, RateName};
+    ///
+    /// let tokens = RateName::parse("tokens").unwrap();
+    /// let terms = PlanTerms { rates: Arc::new([tokens.clone()]), ..PlanTerms::default() };
+    /// let mut document = PlanDocument::default();
+    /// document.subject("ann", &[("rate", "10/min"), ("rates.tokens", "1M/month")]);
+    /// assert_eq!(document.table(terms.clone())?.rates(&tokens)[0].to_string(), "1000000/month");
+    ///
+    /// let mut document = PlanDocument::default();
+    /// document.subject("ann", &[("rates.tokns", "1M/month")]);
+    /// let wrong = document.table(terms).unwrap_err().to_string();
+    /// assert!(wrong.contains("did you mean `tokens`?"), "{wrong}");
+    /// # Ok::<(), tidegate_policy::plan::PlanErrors>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// All errors of the document together.
+    pub fn table(self, terms: impl Into<PlanTerms>) -> Result<PlanTable, PlanErrors> {
+        PlanTable::build(self, &terms.into())
     }
 
     /// Sets the name of the text that it was read from, such as the path of a file. Errors begin with it.
@@ -176,7 +176,7 @@ impl PlanDocument {
                 self.refuse_entry(kind, (id, field.line), &why);
             }
         }
-        for settings in [&entry.own, &entry.quota] {
+        for settings in entry.levels() {
             if let Err(why) = settings.check() {
                 self.refuse_entry(kind, (id, line), &why);
             }
@@ -242,59 +242,6 @@ impl fmt::Debug for PlanDocument {
             .field("groups", &self.groups.len())
             .field("subjects", &self.subjects.len())
             .finish_non_exhaustive()
-    }
-}
-
-// === impl PlanEntry ===
-
-impl PlanEntry {
-    fn take(&mut self, kind: PlanLevel, field: &Field<'_>) -> Result<(), String> {
-        let Field { name, text, line } = *field;
-        let named = || Some(text.trim()).filter(|it| !it.is_empty()).map(Box::from);
-        if kind != PlanLevel::Plan && name == "plan" {
-            self.plan = named();
-            self.plan_line = line;
-            return Ok(());
-        }
-        if kind == PlanLevel::Subject && name == GROUP {
-            self.group = named();
-            return Ok(());
-        }
-        if name == ENABLED {
-            let wrong = |why| format!("`{name}`: {why}");
-            self.is_off = !flag(text).map_err(wrong)?;
-            return Ok(());
-        }
-        let (settings, field) = match name.strip_prefix(QUOTA) {
-            Some(field) if kind != PlanLevel::Subject => (&mut self.quota, field),
-            _ => (&mut self.own, name),
-        };
-        // The error quotes the value, which is no secret.
-        match settings.take(field, text) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(unknown(kind, name)),
-            Err(why) => Err(format!("`{name}`: {why}")),
-        }
-    }
-}
-
-fn unknown(kind: PlanLevel, name: &str) -> String {
-    let known = FIELDS.iter().copied().chain(
-        match kind {
-            PlanLevel::Plan => [ENABLED, "quota"].as_slice(),
-            PlanLevel::Group => &[ENABLED, "plan", "quota"],
-            PlanLevel::Subject => &[ENABLED, "group", "plan"],
-        }
-        .iter()
-        .copied(),
-    );
-    let quoted = ConfigFault::quote(name);
-    if let Some(help) = PlanFormat::elsewhere(name) {
-        return format!("unknown field {quoted}; {help}");
-    }
-    match closest(name, known) {
-        Some(meant) => format!("unknown field {quoted}; did you mean `{meant}`?"),
-        None => format!("unknown field {quoted}; expected `rate`, or `amount` and `period`"),
     }
 }
 

@@ -1,14 +1,19 @@
 //! The merge of a document's levels into a table with one rate for each subject.
 
-use super::document::{PlanDocument, PlanEntry, PlanLevel};
+use super::document::{PlanDocument, PlanLevel};
+use super::entry::PlanEntry;
 use super::settings::{LevelSettings, MergedLevels};
+use super::share_rows::{ShareRow, ShareRowsBuilder};
 use super::subject_share::PackedShare;
 use super::subjects::Subjects;
-use super::table::PlanTable;
-use super::{PlanErrors, PlanRate, UnsetShare};
+use super::table::{PlanTable, RateColumn};
+use super::{PlanErrors, PlanRate, PlanTerms, RateName, UnsetShare};
+use crate::calendar::CalendarLevel;
 use crate::text::{ConfigFault, closest};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
+use smallvec::SmallVec;
+use std::iter::repeat_with;
 
 /// The maximum number of distinct rates in a document. Each rate becomes a band, with all its texts, in every
 /// limit that uses the source, and is kept as long as requests may use it.
@@ -18,9 +23,9 @@ const RATES_MAX: usize = 65_536;
 const SHOWN_MAX: usize = 5;
 
 impl PlanTable {
-    pub(super) fn build(mut document: PlanDocument, unset: UnsetShare) -> Result<Self, PlanErrors> {
-        let mut builder = PlanTableBuilder::new(unset);
-        let plans = plans(&mut document);
+    pub(super) fn build(mut document: PlanDocument, terms: &PlanTerms) -> Result<Self, PlanErrors> {
+        let mut builder = PlanTableBuilder::new(terms);
+        let plans = builder.plans(&mut document);
         let groups = std::mem::take(&mut document.groups);
         for group in &groups {
             builder.group(&mut document, group, &plans);
@@ -30,52 +35,69 @@ impl PlanTable {
         for (number, subject) in subjects.iter().enumerate() {
             builder.subject(&mut document, (number, subject), &plans);
         }
-        builder.table.groups.shrink();
-        if let Some(whose) = builder.too_many {
+        let PlanTableBuilder {
+            mut table,
+            rows,
+            too_many,
+            ..
+        } = builder;
+        table.groups.shrink();
+        table.rows = rows.finish();
+        if let Some(whose) = too_many {
             document.refuse(format!(
                 "{whose}: more than {RATES_MAX} different rates; let subjects share plans, or \
                  round the amounts"
             ));
         }
-        document.errors.or(builder.table)
+        document.errors.or(table)
     }
 }
 
-/// The settings that each plan has for subjects, and for the quotas of groups.
-type PlanLevels = HashMap<String, (LevelSettings, LevelSettings), RandomState>;
+/// The settings of each rate, that of requests first.
+type LevelRow = SmallVec<[LevelSettings; 1]>;
 
-fn plans(document: &mut PlanDocument) -> PlanLevels {
-    let mut plans = PlanLevels::default();
-    for plan in std::mem::take(&mut document.plans) {
-        let PlanEntry {
-            id,
-            line,
-            own,
-            quota,
-            ..
-        } = plan;
-        if plans.insert(id.clone(), (own, quota)).is_some() {
-            document.refuse_entry(PlanLevel::Plan, (&id, line), TWICE);
-        }
-    }
-    plans
+/// The settings that a plan has for subjects, and for the quotas of groups.
+#[derive(Clone, Default)]
+struct PlanLevels {
+    own: LevelRow,
+    quota: LevelRow,
+    calendar: CalendarLevel,
 }
+
+/// The settings that subjects inherit from a group.
+#[derive(Default)]
+struct GroupLevels {
+    /// The rates of its plan and its own.
+    rates: LevelRow,
+    /// The calendar of its plan.
+    of_plan: CalendarLevel,
+    /// Its own calendar.
+    own: CalendarLevel,
+}
+
+/// Plans by name.
+type PlansByName = HashMap<String, PlanLevels, RandomState>;
 
 const TWICE: &str = "it is a duplicate";
+
+/// Names the owner of the rate for subjects for which no level sets one.
+fn of_source() -> String {
+    "`unset` of the source".to_owned()
+}
 
 /// Returns the settings of the plan that an entry refers to, or none if it refers to none. A plan that does
 /// not exist is an error: otherwise its subjects would be unlimited.
 fn plan_of(
     document: &mut PlanDocument,
     entry: &PlanEntry,
-    plans: &PlanLevels,
+    plans: &PlansByName,
     shown: impl Fn() -> String,
-) -> (LevelSettings, LevelSettings) {
+) -> PlanLevels {
     let Some(name) = entry.plan.as_deref() else {
-        return <(LevelSettings, LevelSettings)>::default();
+        return PlanLevels::default();
     };
     if let Some(plan) = plans.get(name) {
-        return *plan;
+        return plan.clone();
     }
     let off = &document.plans_off;
     document.errors.add(entry.plan_line, || {
@@ -86,10 +108,10 @@ fn plan_of(
         };
         format!("{}: {why}", shown())
     });
-    <(LevelSettings, LevelSettings)>::default()
+    PlanLevels::default()
 }
 
-fn unknown_plan(name: &str, plans: &PlanLevels) -> String {
+fn unknown_plan(name: &str, plans: &PlansByName) -> String {
     let quoted = ConfigFault::quote(name);
     let mut names: Vec<&str> = plans.keys().map(String::as_str).collect();
     // Sort the names so that the message is deterministic.
@@ -119,47 +141,111 @@ fn unknown_plan(name: &str, plans: &PlanLevels) -> String {
 /// A table under construction.
 struct PlanTableBuilder {
     table: PlanTable,
-    unset: PackedShare,
-    numbers: HashMap<PlanRate, PackedShare, RandomState>,
-    /// The settings that subjects inherit from each group, by its number.
-    levels: Vec<LevelSettings>,
+    rows: ShareRowsBuilder,
+    unset: UnsetShare,
+    numbers: HashMap<(usize, PlanRate), PackedShare, RandomState>,
+    levels: Vec<GroupLevels>,
     /// The owner of the first rate beyond the maximum.
     too_many: Option<String>,
 }
 
 impl PlanTableBuilder {
-    fn new(unset: UnsetShare) -> Self {
+    fn new(terms: &PlanTerms) -> Self {
+        let names = [RateName::default()].into_iter();
+        let names = names.chain(terms.rates.iter().cloned());
+        let table = PlanTable {
+            columns: names.map(RateColumn::new).collect(),
+            ..PlanTable::default()
+        };
         let mut builder = Self {
-            table: PlanTable::default(),
-            unset: PackedShare::unset(unset),
+            table,
+            rows: ShareRowsBuilder::new(terms.rates.len()),
+            unset: terms.unset,
             numbers: HashMap::default(),
             levels: Vec::new(),
             too_many: None,
         };
-        if let UnsetShare::Rate(rate) = unset {
-            builder.rate(rate, || "`unset` of the source".to_owned());
+        if let UnsetShare::Rate(rate) = terms.unset {
+            builder.rate((0, rate), of_source);
         }
         builder
     }
 
-    fn group(&mut self, document: &mut PlanDocument, entry: &PlanEntry, plans: &PlanLevels) {
+    fn plans(&self, document: &mut PlanDocument) -> PlansByName {
+        let mut plans = PlansByName::default();
+        for plan in std::mem::take(&mut document.plans) {
+            let levels = PlanLevels {
+                own: self.row(document, PlanLevel::Plan, (&plan, false)),
+                quota: self.row(document, PlanLevel::Plan, (&plan, true)),
+                calendar: plan.calendar(),
+            };
+            let PlanEntry { id, line, .. } = plan;
+            if plans.insert(id.clone(), levels).is_some() {
+                document.refuse_entry(PlanLevel::Plan, (&id, line), TWICE);
+            }
+        }
+        plans
+    }
+
+    /// Returns the settings that an entry has for each rate, or for each of its quota.
+    fn row(
+        &self,
+        document: &mut PlanDocument,
+        kind: PlanLevel,
+        (entry, is_quota): (&PlanEntry, bool),
+    ) -> LevelRow {
+        let requests = if is_quota { entry.quota } else { entry.own };
+        let mut row = SmallVec::from_elem(LevelSettings::default(), self.table.columns.len());
+        if let Some(first) = row.first_mut() {
+            *first = requests;
+        }
+        for named in entry.named(is_quota) {
+            let column = self.table.column(&named.name);
+            match column.and_then(|column| row.get_mut(column)) {
+                Some(settings) => *settings = named.settings,
+                None => {
+                    let why = self.unknown_rate(&named.name);
+                    document.refuse_entry(kind, (&entry.id, named.line), &why);
+                }
+            }
+        }
+        row
+    }
+
+    fn unknown_rate(&self, name: &RateName) -> String {
+        let quoted = ConfigFault::quote(name.as_str());
+        let known = self.table.columns.iter().skip(1);
+        match closest(name.as_str(), known.map(|it| it.name.as_str())) {
+            Some(meant) => format!("unknown rate {quoted}; did you mean `{meant}`?"),
+            None => format!("unknown rate {quoted}; add it to `rates` of the source of the plans"),
+        }
+    }
+
+    fn group(&mut self, document: &mut PlanDocument, entry: &PlanEntry, plans: &PlansByName) {
         let Some((_, true)) = self.table.groups.add(&entry.id) else {
             document.refuse_entry(PlanLevel::Group, (&entry.id, entry.line), TWICE);
             return;
         };
         let shown = || format!("group {}", ConfigFault::quote(&entry.id));
-        let (plan, quota) = plan_of(document, entry, plans, shown);
-        self.levels.push(plan.under(entry.own));
+        let plan = plan_of(document, entry, plans, shown);
+        let own = self.row(document, PlanLevel::Group, (entry, false));
+        let quota = self.row(document, PlanLevel::Group, (entry, true));
+        let calendar = plan.calendar.under(entry.calendar());
         let name = || format!("{}the quota of {}", entry.line, shown());
-        let has = self.has(quota.under(entry.quota), name);
-        self.table.quotas.push(has);
+        let quota = self.shares(merged(&plan.quota, &quota), calendar, name);
+        self.levels.push(GroupLevels {
+            rates: merged(&plan.own, &own),
+            of_plan: plan.calendar,
+            own: entry.calendar(),
+        });
+        self.add_quota(quota);
     }
 
     fn subject(
         &mut self,
         document: &mut PlanDocument,
         (number, entry): (usize, &PlanEntry),
-        plans: &PlanLevels,
+        plans: &PlansByName,
     ) {
         let hides = document.hides_subjects;
         let shown = || {
@@ -170,14 +256,21 @@ impl PlanTableBuilder {
             }
         };
         let group = entry.group.as_deref().and_then(|id| self.group_number(id));
+        let plan = plan_of(document, entry, plans, shown);
+        let own = self.row(document, PlanLevel::Subject, (entry, false));
+        let general = GroupLevels::default();
         let level = group.and_then(|number| self.levels.get(usize::try_from(number).ok()?));
-        let level = level.copied().unwrap_or_default();
-        let (plan, _) = plan_of(document, entry, plans, shown);
+        let level = level.unwrap_or(&general);
+        let rates = merged(&merged(&level.rates, &plan.own), &own);
+        let calendar = level.of_plan.under(plan.calendar);
+        let calendar = calendar.under(level.own).under(entry.calendar());
         let name = || format!("{}{}", entry.line, shown());
-        let has = self.has(level.under(plan).under(entry.own), name);
+        let has = self.shares(rates, calendar, name);
+        let is_unset = has.iter().any(|share| share.given().1);
         let notes = &mut self.table.notes;
-        notes.unset = notes.unset.saturating_add(usize::from(has == self.unset));
-        if !self.table.subjects.add(&entry.id, has.0, group) {
+        notes.unset = notes.unset.saturating_add(usize::from(is_unset));
+        let has = self.rows.number(has).unwrap_or(PackedShare::UNLIMITED.0);
+        if !self.table.subjects.add(&entry.id, has, group) {
             document.refuse_line(entry.line, || format!("{}: {TWICE}", shown()));
         }
     }
@@ -186,34 +279,82 @@ impl PlanTableBuilder {
     fn group_number(&mut self, id: &str) -> Option<u32> {
         let (number, is_new) = self.table.groups.add(id)?;
         if is_new {
-            self.levels.push(LevelSettings::default());
-            self.table.quotas.push(self.unset);
+            self.levels.push(GroupLevels::default());
+            let unset = self.shares(LevelRow::new(), CalendarLevel::default(), of_source);
+            self.add_quota(unset);
         }
         let notes = &mut self.table.notes;
         notes.groups_missing = notes.groups_missing.saturating_add(usize::from(is_new));
         Some(number)
     }
 
-    fn has(&mut self, settings: LevelSettings, whose: impl FnOnce() -> String) -> PackedShare {
-        match settings.sum() {
-            MergedLevels::Rate(rate) => self.rate(rate, whose),
-            MergedLevels::Unlimited => PackedShare::UNLIMITED,
-            MergedLevels::Unset => self.unset,
-        }
+    /// Adds the quota of the next group.
+    fn add_quota(&mut self, shares: ShareRow) {
+        let number = self.rows.number(shares);
+        let number = number.unwrap_or(PackedShare::UNLIMITED.0);
+        self.table.quotas.push(number);
     }
 
-    fn rate(&mut self, rate: PlanRate, whose: impl FnOnce() -> String) -> PackedShare {
-        if let Some(known) = self.numbers.get(&rate) {
+    /// Returns the share of each rate with these settings. `whose` names their owner.
+    fn shares(
+        &mut self,
+        settings: LevelRow,
+        calendar: CalendarLevel,
+        whose: impl Fn() -> String,
+    ) -> ShareRow {
+        let columns = 0..self.table.columns.len();
+        let settings = settings
+            .into_iter()
+            .chain(repeat_with(LevelSettings::default));
+        let shares = columns.zip(settings);
+        let shares = shares.map(|(column, settings)| match settings.sum(calendar) {
+            MergedLevels::Rate(rate) => self.rate((column, rate), &whose),
+            MergedLevels::Unlimited => PackedShare::UNLIMITED,
+            MergedLevels::Unset => match self.unset {
+                UnsetShare::Unlimited => PackedShare::UNSET_UNLIMITED,
+                UnsetShare::Refuse => PackedShare::UNSET_REFUSED,
+                UnsetShare::Rate(rate) => {
+                    let number = self.rate((column, rate.at(calendar)), of_source);
+                    number.of_source()
+                }
+            },
+        });
+        shares.collect()
+    }
+
+    fn rate(
+        &mut self,
+        (column, rate): (usize, PlanRate),
+        whose: impl FnOnce() -> String,
+    ) -> PackedShare {
+        if let Some(known) = self.numbers.get(&(column, rate)) {
             return *known;
         }
-        let number = u32::try_from(self.table.rates.len());
-        let Some(number) = number.ok().filter(|_| self.table.rates.len() < RATES_MAX) else {
+        let is_full = self.numbers.len() == RATES_MAX;
+        let Some(rates) = self.table.columns.get_mut(column).filter(|_| !is_full) else {
             self.too_many.get_or_insert_with(whose);
             return PackedShare::UNLIMITED;
         };
-        self.table.named.push(whose().into());
-        self.table.rates.push(rate);
-        self.numbers.insert(rate, PackedShare(number));
-        PackedShare(number)
+        let Ok(number) = u32::try_from(rates.rates.len()) else {
+            return PackedShare::UNLIMITED;
+        };
+        let owner = match column {
+            0 => whose(),
+            _ => format!("{}, rate `{}`", whose(), rates.name),
+        };
+        rates.owners.push(owner.into());
+        rates.rates.push(rate);
+        let number = PackedShare(number);
+        self.numbers.insert((column, rate), number);
+        number
     }
+}
+
+/// Merges the settings of each rate with those of a more specific level.
+fn merged(general: &LevelRow, above: &LevelRow) -> LevelRow {
+    let rates = general.len().max(above.len());
+    let of = |row: &LevelRow, nth| row.get(nth).copied().unwrap_or_default();
+    (0..rates)
+        .map(|nth| of(general, nth).under(of(above, nth)))
+        .collect()
 }

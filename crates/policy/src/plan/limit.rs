@@ -1,6 +1,6 @@
 //! A limit's reference to a plan, and the plan's result.
 
-use super::{PlanGroup, PlanShare, PlanTable, Tables};
+use super::{PlanGroup, PlanShare, PlanTable, RateName, Tables};
 use crate::band::{Band, BandDefaults};
 use crate::digest::DigestedText;
 use crate::key_part::KeyPart;
@@ -14,6 +14,8 @@ pub const LABEL: &str = "plan";
 pub struct PlannedRate {
     /// The source, by its number.
     pub source: usize,
+    /// The rate in the source: that of the limit's unit, unless the limit names another one.
+    pub name: RateName,
     /// The key part whose value is the subject.
     pub subject: KeyPart,
     /// The owner of the rate: the subject or its group.
@@ -59,7 +61,7 @@ pub enum PlanAnswer {
     NotAsked,
     /// The subject has the rate with this number, its own or the one for unset subjects.
     Rate {
-        /// Its number in [`PlanTable::rates`](super::PlanTable::rates).
+        /// Its number in the [`PlanTable::rates`](super::PlanTable::rates) of the limit's rate.
         number: u32,
         /// True if no level sets a rate.
         is_unset: bool,
@@ -121,7 +123,10 @@ impl PlannedRate {
         lookup: PlanLookup<'t>,
     ) -> (PlanAnswer, Option<PlanGroup<'t>>) {
         let found = lookup.table(self.source).zip(subject);
-        let found = found.and_then(|(table, subject)| table.look(subject, self.of, lookup.marked));
+        let found = found.and_then(|(table, subject)| {
+            let column = table.column(&self.name)?;
+            table.look((subject, lookup.marked), column, self.of)
+        });
         let Some((given, is_unset, group)) = found else {
             return (self.unknown(), None);
         };

@@ -1,6 +1,7 @@
 //! The parser of documents of plans.
 
-use super::document::{ENABLED, Field, GROUP, PlanDocument, PlanLevel};
+use super::document::{Field, PlanDocument, PlanLevel};
+use super::entry::{ENABLED, GROUP};
 use super::error::{PlanErrors, PlanLine};
 use super::format::PlanFormat;
 use super::json;
@@ -9,6 +10,9 @@ use crate::text::{ConfigFault, MapEntry, NodeKind, YamlNode, closest};
 
 /// The map with the settings of an entry's quota.
 const QUOTA: &str = "quota";
+
+/// The map with the rates of an entry, or of its quota, by name.
+const RATES: &str = "rates";
 
 impl PlanDocument {
     /// The maximum length of a text, in bytes.
@@ -253,20 +257,36 @@ fn flatten<'a>(
             Ok(())
         }
         NodeKind::Text(text) => {
-            fields.push((format!("{before}{}", format.field(name)), text, line));
+            // The names of rates are the same in all formats.
+            let own = if before.ends_with("rates.") {
+                name
+            } else {
+                format.field(name)
+            };
+            fields.push((format!("{before}{own}"), text, line));
             Ok(())
         }
-        NodeKind::Map(inner) if before.is_empty() && (name == QUOTA || format.is_nested(name)) => {
-            let before = if name == QUOTA { "quota." } else { "" };
-            let is_map = |it: &&MapEntry| matches!(it.value.kind, NodeKind::Map(_));
-            if let Some(deeper) = inner.iter().find(is_map) {
-                return Err(refuse(&deeper.key.text, &deeper.value));
-            }
+        NodeKind::Map(inner) => {
+            let Some(before) = prefix(format, before, name) else {
+                return Err(refuse(name, &field.value));
+            };
             inner
                 .iter()
-                .try_for_each(|it| flatten(format, it, before, fields))
+                .try_for_each(|it| flatten(format, it, &before, fields))
         }
-        _ => Err(refuse(name, &field.value)),
+        NodeKind::List(_) | NodeKind::Broken => Err(refuse(name, &field.value)),
+    }
+}
+
+/// Returns the prefix of the fields of a nested map, which is itself behind the prefix `before`; `None` if the field
+/// is no map.
+fn prefix(format: PlanFormat, before: &str, name: &str) -> Option<String> {
+    match before {
+        "" | "quota." if name == RATES => Some(format!("{before}rates.")),
+        "" if name == QUOTA => Some("quota.".to_owned()),
+        "" if format.is_nested(name) => Some(String::new()),
+        "rates." | "quota.rates." => Some(format!("{before}{name}.")),
+        _ => None,
     }
 }
 

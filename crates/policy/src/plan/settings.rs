@@ -1,11 +1,21 @@
 //! The settings of one level, and the merge of levels.
 
 use crate::band::{Band, BandDefaults, build};
+use crate::calendar::{CalendarLevel, CalendarPeriod};
 use crate::text::rate::RateText;
-use crate::text::{ConfigFault, parse_amount, parse_duration_us, parse_rate};
+use crate::text::rate::parse_calendar;
+use crate::text::{ConfigFault, parse_amount, parse_duration_us};
 use std::fmt;
 
 /// A rate: an amount per period.
+///
+/// ```
+/// use tidegate_policy::plan::PlanRate;
+///
+/// assert_eq!(PlanRate::parse("1000/month")?.to_string(), "1000/month");
+/// assert!(PlanRate::parse("1000").is_err());
+/// # Ok::<(), tidegate_policy::text::ConfigFault>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PlanRate {
     /// The amount per period.
@@ -17,6 +27,11 @@ pub struct PlanRate {
     /// The length of the block after a refusal, in microseconds, for a limit that blocks. 0 means no block;
     /// the limit's own length applies where absent.
     pub block_us: Option<u64>,
+    /// The period of the calendar that is written, such as a month or a day.
+    pub calendar: Option<CalendarPeriod>,
+    /// The calendar of its windows, as far as the plan, the group and the subject set it. Nothing is set if the
+    /// rate has no period of the calendar.
+    pub level: CalendarLevel,
 }
 
 /// The settings of one level. Unset fields come from the more general level.
@@ -24,6 +39,8 @@ pub struct PlanRate {
 pub(super) struct LevelSettings {
     pub(super) amount: Option<u64>,
     pub(super) period_us: Option<u64>,
+    /// The period of the calendar that is written. Belongs to the period.
+    pub(super) calendar: Option<CalendarPeriod>,
     /// Belongs to the amount: a level that sets another amount also replaces the burst.
     pub(super) burst: Option<u64>,
     pub(super) block_us: Option<u64>,
@@ -58,7 +75,11 @@ impl LevelSettings {
         if name == AMOUNT {
             settings.amount = amount(text)?;
         } else if name == PERIOD {
-            settings.period_us = period(text)?;
+            settings.calendar = CalendarPeriod::parse(text);
+            settings.period_us = match settings.calendar {
+                Some(word) => Some(word.longest_us()),
+                None => period(text)?,
+            };
         } else if name == BLOCK {
             settings.block_us = Some(block(text)?);
         } else if name == RATE {
@@ -76,6 +97,7 @@ impl LevelSettings {
         }
         self.amount = self.amount.or(settings.amount);
         self.period_us = self.period_us.or(settings.period_us);
+        self.calendar = self.calendar.or(settings.calendar);
         self.burst = self.burst.or(settings.burst);
         self.block_us = self.block_us.or(settings.block_us);
         self.unlimited |= settings.unlimited;
@@ -90,11 +112,12 @@ impl LevelSettings {
                 ..Self::default()
             });
         }
-        let (amount, period_us, burst) = parse_rate(text).map_err(ConfigFault::into_sentence)?;
+        let rate = parse_calendar(text).map_err(ConfigFault::into_sentence)?;
         Ok(Self {
-            amount: Some(amount).filter(|amount| *amount > 0),
-            period_us: Some(period_us).filter(|period| *period > 0),
-            burst,
+            amount: Some(rate.amount).filter(|amount| *amount > 0),
+            period_us: Some(rate.period_us).filter(|period| *period > 0),
+            calendar: rate.calendar,
+            burst: rate.burst,
             ..Self::default()
         })
     }
@@ -112,10 +135,15 @@ impl LevelSettings {
         if above.unlimited {
             return above;
         }
-        let has_amount = above.amount.is_some();
+        let (has_amount, has_period) = (above.amount.is_some(), above.period_us.is_some());
         Self {
             amount: above.amount.or(self.amount),
             period_us: above.period_us.or(self.period_us),
+            calendar: if has_period {
+                above.calendar
+            } else {
+                self.calendar
+            },
             burst: if has_amount { above.burst } else { self.burst },
             block_us: above.block_us.or(self.block_us),
             unlimited: self.unlimited,
@@ -124,13 +152,15 @@ impl LevelSettings {
 
     /// Returns the result of the merge. A subject that is unlimited stays so until a complete rate overrides
     /// it.
-    pub(super) fn sum(self) -> MergedLevels {
+    pub(super) fn sum(self, level: CalendarLevel) -> MergedLevels {
         match (self.amount, self.period_us) {
             (Some(amount), Some(period_us)) => MergedLevels::Rate(PlanRate {
                 amount,
                 period_us,
                 burst: self.burst,
                 block_us: self.block_us,
+                calendar: self.calendar,
+                level: PlanRate::level_of(self.calendar, level),
             }),
             _ if self.unlimited => MergedLevels::Unlimited,
             _ => MergedLevels::Unset,
@@ -224,6 +254,36 @@ pub(super) fn flag(text: &str) -> Result<bool, String> {
 // === impl PlanRate ===
 
 impl PlanRate {
+    /// Reads a rate, such as `100/min burst 20` or `1000/month`.
+    ///
+    /// # Errors
+    ///
+    /// If the text is not a rate.
+    pub fn parse(text: &str) -> Result<Self, ConfigFault> {
+        let rate = parse_calendar(text)?;
+        Ok(Self {
+            amount: rate.amount,
+            period_us: rate.period_us,
+            burst: rate.burst,
+            block_us: None,
+            calendar: rate.calendar,
+            level: CalendarLevel::default(),
+        })
+    }
+
+    /// Returns the rate for subjects with these settings of a calendar.
+    pub(super) fn at(self, level: CalendarLevel) -> Self {
+        Self {
+            level: Self::level_of(self.calendar, level),
+            ..self
+        }
+    }
+
+    /// Leaves out settings that make no difference, so that there are few different rates.
+    fn level_of(calendar: Option<CalendarPeriod>, level: CalendarLevel) -> CalendarLevel {
+        calendar.map_or_else(CalendarLevel::default, |_| level)
+    }
+
     /// Builds the band of a limit with this rate.
     ///
     /// # Errors
@@ -234,8 +294,10 @@ impl PlanRate {
             amount: self.amount,
             period_us: self.period_us,
             burst: self.burst,
-            calendar: None,
+            calendar: self.calendar,
         };
+        let mut counting = counting;
+        counting.calendar.settings = counting.calendar.settings.under(self.level);
         let band = build(self.to_string(), numbers, Some(label.to_owned()), counting);
         band.map_err(ConfigFault::into_sentence)
     }
@@ -253,9 +315,13 @@ impl fmt::Display for PlanRate {
         let fits = |(length, _): &&(u64, &str)| self.period_us.is_multiple_of(*length);
         let (length, unit) = UNITS.iter().find(fits).copied().unwrap_or((1, "us"));
         write!(f, "{}/", self.amount)?;
-        match self.period_us.checked_div(length) {
-            Some(1) => f.write_str(unit)?,
-            count => write!(f, "{}{unit}", count.unwrap_or(0))?,
+        match (self.calendar, self.period_us.checked_div(length)) {
+            // Words of hours and days are those of durations too.
+            (Some(period), _) if period.has_months() || period == CalendarPeriod::Week => {
+                f.write_str(period.word())?;
+            }
+            (_, Some(1)) => f.write_str(unit)?,
+            (_, count) => write!(f, "{}{unit}", count.unwrap_or(0))?,
         }
         match self.burst {
             Some(burst) => write!(f, " burst {burst}"),

@@ -1,9 +1,10 @@
 //! A flattened document: from a subject to its rate and its group, in constant time.
 
 use super::index::Index;
-use super::subject_share::{PackedShare, PlanShare};
+use super::share_rows::ShareRows;
+use super::subject_share::PlanShare;
 use super::subjects::Subjects;
-use super::{PlanRate, RateOwner};
+use super::{PlanRate, RateName, RateOwner};
 use crate::digest::{DigestSlot, DigestedText};
 use std::fmt;
 use std::sync::Arc;
@@ -16,26 +17,42 @@ pub type Tables = [Option<Arc<PlanTable>>];
 /// Immutable: a newer document replaces it as a whole.
 #[derive(Default)]
 pub struct PlanTable {
-    /// Each distinct rate once.
-    pub(super) rates: Vec<PlanRate>,
-    /// The first owner of each rate, as text for messages.
-    pub(super) named: Vec<Box<str>>,
+    /// The rates by name, that of requests first.
+    pub(super) columns: Vec<RateColumn>,
+    /// The shares of subjects and groups in each of them.
+    pub(super) rows: ShareRows,
     pub(super) subjects: Subjects,
     pub(super) groups: Index,
-    /// The quotas, by the numbers of groups.
-    pub(super) quotas: Vec<PackedShare>,
+    /// The numbers of the quotas' shares, by the numbers of groups.
+    pub(super) quotas: Vec<u32>,
     pub(super) notes: PlanNotes,
 }
 
-/// The entry of a subject.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// All values of the rate with one name.
+pub(super) struct RateColumn {
+    pub(super) name: RateName,
+    /// Each distinct rate once.
+    pub(super) rates: Vec<PlanRate>,
+    /// The first owner of each rate, as text for messages.
+    pub(super) owners: Vec<Box<str>>,
+}
+
+/// The entry of a subject or a group.
+#[derive(Clone, Copy)]
 pub struct SubjectEntry<'a> {
-    /// Its share.
-    pub given: PlanShare,
-    /// True if no level sets a rate, so that the source's setting for unset subjects applies.
-    pub is_unset: bool,
     /// Its group, if it has one.
     pub group: Option<&'a str>,
+    table: &'a PlanTable,
+    number: u32,
+}
+
+/// A share of one rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GivenShare {
+    /// The share.
+    pub share: PlanShare,
+    /// True if no level sets a rate, so that the source's setting for unset subjects applies.
+    pub is_unset: bool,
 }
 
 /// The group of a subject. Its name is looked up only on demand.
@@ -51,7 +68,7 @@ pub(crate) struct PlanGroup<'a> {
 pub struct PlanNotes {
     /// Groups that subjects refer to, but the document does not define.
     pub groups_missing: usize,
-    /// Subjects for which no level sets a rate.
+    /// Subjects for which no level sets one of the rates.
     pub unset: usize,
 }
 
@@ -62,7 +79,7 @@ impl PlanTable {
     #[inline]
     pub fn get(&self, subject: &str) -> Option<SubjectEntry<'_>> {
         let DigestSlot { at, number } = self.subjects.get(subject, None)?;
-        Some(self.found(PackedShare(number), self.subjects.group(at)))
+        Some(self.found(number, self.subjects.group(at)))
     }
 
     /// Returns the entry of a subject's group. Returns `None` if the source does not know the subject, or if
@@ -79,21 +96,30 @@ impl PlanTable {
         Some(self.found(self.quota(number)?, Some(number)))
     }
 
-    /// Returns the share of a subject or of its group, and the group. For frequent lookups that rarely need
+    /// Returns the number of the rate with this name. `None` if the source of the table had none when it was loaded.
+    #[inline]
+    pub(super) fn column(&self, name: &RateName) -> Option<usize> {
+        if name.is_requests() {
+            return Some(0);
+        }
+        self.columns.iter().position(|it| it.name == *name)
+    }
+
+    /// Returns the share of a subject or of its group in a rate, and the group. For frequent lookups that rarely need
     /// the name of the group.
     #[inline]
     pub(super) fn look(
         &self,
-        subject: &str,
+        (subject, made): (&str, Option<DigestedText<'_>>),
+        column: usize,
         of: RateOwner,
-        made: Option<DigestedText<'_>>,
     ) -> Option<(PlanShare, bool, PlanGroup<'_>)> {
         let DigestSlot { at, number } = self.subjects.get(subject, made)?;
-        let has = match of {
-            RateOwner::Subject => PackedShare(number),
+        let number = match of {
+            RateOwner::Subject => number,
             RateOwner::Group => self.quota(self.subjects.group(at)?)?,
         };
-        let (given, is_unset) = has.given();
+        let (given, is_unset) = self.rows.share(number, column)?.given();
         let group = PlanGroup {
             table: self,
             subject: at,
@@ -107,29 +133,39 @@ impl PlanTable {
         self.subjects.fetch(subject);
     }
 
-    /// Returns the share of the group with this number.
-    fn quota(&self, group: u32) -> Option<PackedShare> {
+    /// Returns the number of the shares of the group with this number.
+    fn quota(&self, group: u32) -> Option<u32> {
         self.quotas.get(usize::try_from(group).ok()?).copied()
     }
 
-    fn found(&self, has: PackedShare, group: Option<u32>) -> SubjectEntry<'_> {
-        let (given, is_unset) = has.given();
+    fn found(&self, number: u32, group: Option<u32>) -> SubjectEntry<'_> {
         SubjectEntry {
-            given,
-            is_unset,
             group: group.map(|number| self.groups.text(number)),
+            table: self,
+            number,
         }
     }
 
-    /// Returns the distinct rates of subjects and groups. [`PlanShare::Rate`] is an index from 0.
-    pub fn rates(&self) -> &[PlanRate] {
-        &self.rates
+    /// Returns the distinct values of the rate `name` for subjects and groups. [`PlanShare::Rate`] is an index from 0.
+    /// Empty if the source had no such rate when the table was loaded.
+    pub fn rates(&self, name: &RateName) -> &[PlanRate] {
+        self.named(name).map_or(&[], |column| &column.rates)
     }
 
-    /// Returns the first owner of the rate with this number as text for messages. Its name is not shown if it
+    /// Returns the number of distinct values of all rates.
+    pub fn rates_count(&self) -> usize {
+        self.columns.iter().map(|it| it.rates.len()).sum()
+    }
+
+    /// Returns the first owner of a value of the rate `name` as text for messages. Its name is not shown if it
     /// is a secret.
-    pub fn owner_of_rate(&self, rate: usize) -> &str {
-        self.named.get(rate).map_or("", |name| name)
+    pub fn owner_of_rate(&self, name: &RateName, rate: usize) -> &str {
+        let owner = self.named(name).and_then(|it| it.owners.get(rate));
+        owner.map_or("", |owner| owner)
+    }
+
+    fn named(&self, name: &RateName) -> Option<&RateColumn> {
+        self.columns.get(self.column(name)?)
     }
 
     /// Returns the number of subjects.
@@ -152,9 +188,52 @@ impl PlanTable {
         let entries = self
             .quotas
             .capacity()
-            .saturating_mul(size_of::<PackedShare>());
+            .saturating_mul(size_of::<u32>())
+            .saturating_add(self.rows.bytes());
         let indexes = self.subjects.bytes().saturating_add(self.groups.bytes());
         indexes.saturating_add(entries)
+    }
+}
+
+// === impl RateColumn ===
+
+impl RateColumn {
+    pub(super) fn new(name: RateName) -> Self {
+        Self {
+            name,
+            rates: Vec::new(),
+            owners: Vec::new(),
+        }
+    }
+}
+
+// === impl SubjectEntry ===
+
+impl<'a> SubjectEntry<'a> {
+    /// Returns its share of the rate `name`, or `None` if the source had no such rate when the table was loaded.
+    pub fn share(&self, name: &RateName) -> Option<GivenShare> {
+        self.share_of(self.table.column(name)?)
+    }
+
+    /// Returns its share of each rate with a name, in the order of the source.
+    pub fn named_shares(self) -> impl Iterator<Item = (&'a RateName, GivenShare)> {
+        let columns = self.table.columns.iter().enumerate().skip(1);
+        columns.filter_map(move |(column, rate)| Some((&rate.name, self.share_of(column)?)))
+    }
+
+    fn share_of(&self, column: usize) -> Option<GivenShare> {
+        let (share, is_unset) = self.table.rows.share(self.number, column)?.given();
+        Some(GivenShare { share, is_unset })
+    }
+}
+
+// Written by hand because the table is large.
+impl fmt::Debug for SubjectEntry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SubjectEntry")
+            .field("group", &self.group)
+            .field("requests", &self.share(&RateName::default()))
+            .finish_non_exhaustive()
     }
 }
 
@@ -174,7 +253,7 @@ impl fmt::Debug for PlanTable {
         f.debug_struct("Table")
             .field("subjects", &self.subjects())
             .field("groups", &self.groups())
-            .field("rates", &self.rates.len())
+            .field("rates", &self.rates_count())
             .field("notes", &self.notes)
             .finish_non_exhaustive()
     }

@@ -7,7 +7,8 @@ use crate::limit::{Condition, Limit, MissingIdentity};
 use crate::matching::{Candidate, KeyRules, MatchInput, TrieWalk, ValuesScratch, condition};
 use crate::patterns::DescriptorPattern;
 use crate::plan::{PlanAnswer, PlanLookup, PlannedRate};
-use crate::request::Descriptor;
+use crate::request::{Descriptor, DescriptorHits};
+use crate::unit::Cost;
 use std::ops::ControlFlow;
 use tidegate_core::LimitMode;
 
@@ -193,7 +194,8 @@ impl LimitSearch<'_> {
             self.met.pop();
             self.text.truncate(start);
         }
-        if is_refused {
+        // A request that asks for nothing of the unit is never refused by its limit.
+        if is_refused && self.policy.asked(cost_of(by.facts), limit).is_some() {
             return self.refuse(number, limit, &by);
         }
         LimitTrial::PassedOver
@@ -267,6 +269,15 @@ impl<'a> MatchCause<'a> {
             descriptor: Some(number),
             planned: PlanAnswer::NotAsked,
         }
+    }
+}
+
+/// Returns the cost of a request, or that of the descriptor that matches.
+fn cost_of<'a>(facts: &MatchInput<'a>) -> Cost<'a> {
+    match facts.descriptor.map(|it| it.hits) {
+        Some(DescriptorHits::Units(cost)) => cost,
+        Some(DescriptorHits::Take(units)) => Cost::from(units),
+        Some(DescriptorHits::AsRequest | DescriptorHits::GiveBack(_)) | None => facts.request.cost,
     }
 }
 

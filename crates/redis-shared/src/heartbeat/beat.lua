@@ -2,10 +2,10 @@
 -- where we may not read that. All by the server's clock: nobody is told a time, but for how many seconds
 -- we have served what we serve.
 --
--- KEYS[1]  the sorted set of those that live: NAME, or NAME VERSION PROGRAM SINCE, by when each was heard
+-- KEYS[1]  the sorted set of those that live: NAME, or NAME VERSION PROGRAM SINCE ZONES, by when each was heard
 -- ARGV     our name; after how many seconds somebody is gone; 'stay' or 'leave'; VERSION PROGRAM or
 --          nothing; for how many seconds that has been so; the most that are read; what we said last, as
---          far as we know
+--          far as we know; ZONES, the release of our time zones
 --
 -- An instance of before knows names alone. It counts members, and so each instance is one of them
 -- whatever it says: what it said before goes in the same step in which it says something else.
@@ -17,7 +17,7 @@ if there.err then
   -- Whoever may not read cannot find what it said before, and says as little as an instance of before.
   there = false
 elseif serves ~= '' then
-  said = string.format('%s %s %d', me, serves, now - ARGV[5])
+  said = string.format('%s %s %d %s', me, serves, now - ARGV[5], ARGV[8])
 end
 -- Since when does not change while the rest does not, however the seconds are rounded.
 local same = me .. ' ' .. serves .. ' '

@@ -86,18 +86,27 @@ impl Heartbeat {
     }
 
     /// Announces the configuration `version` (its first 16 characters) that this instance serves from now
-    /// on, and the version of its `program`. Both consist of letters, digits, `.`, `_`, `+` and `-`;
-    /// anything else is not announced.
-    pub fn announce(&self, version: &str, program: &str) {
+    /// on, the version of its `program`, and the release of its time `zones`. All consist of letters, digits, `.`, `_`,
+    /// `+` and `-`; anything else is not announced.
+    pub fn announce(&self, version: &str, program: &str, zones: &str) {
         let version: String = version.chars().take(VERSION_MAX).collect();
-        if !is_word(&version, VERSION_MAX) || !is_word(program, PROGRAM_MAX) {
+        let words = [
+            (version.as_str(), VERSION_MAX),
+            (program, PROGRAM_MAX),
+            (zones, VERSION_MAX),
+        ];
+        if !words.iter().all(|(word, max)| is_word(word, *max)) {
             return;
         }
         let what = format!("{version} {program}");
         let mut announced = self.beat.announced.lock();
-        if announced.as_ref().is_none_or(|it| it.what != what) {
-            let at = Instant::now();
-            *announced = Some(AnnouncedConfig { what, at });
+        let is_news = |it: &AnnouncedConfig| it.what != what || it.zones != zones;
+        if announced.as_ref().is_none_or(is_news) {
+            *announced = Some(AnnouncedConfig {
+                what,
+                zones: zones.to_owned(),
+                at: Instant::now(),
+            });
             self.beat.news.notify_one();
         }
     }
@@ -160,6 +169,7 @@ impl Drop for Heartbeat {
 #[derive(Debug)]
 struct AnnouncedConfig {
     what: String,
+    zones: String,
     at: Instant,
 }
 
@@ -205,9 +215,9 @@ impl Beat {
         // An instance that has left must not return because a caller asks.
         let leaves = word == BeatReason::Leave || self.is_closed.load(Ordering::Relaxed);
         let stay = if leaves { "leave" } else { "stay" };
-        let (what, seconds) = match &*self.announced.lock() {
-            Some(announced) => (announced.what.clone(), announced.at.elapsed().as_secs()),
-            None => (String::new(), 0),
+        let (what, zones, seconds) = match &*self.announced.lock() {
+            Some(it) => (it.what.clone(), it.zones.clone(), it.at.elapsed().as_secs()),
+            None => <(String, String, u64)>::default(),
         };
         let last = self.said.lock().clone();
         let args = [
@@ -218,6 +228,7 @@ impl Beat {
             seconds.to_string().as_bytes(),
             INSTANCES_MAX.to_string().as_bytes(),
             &last,
+            zones.as_bytes(),
         ]
         .map(<[u8]>::to_vec);
         let sent = connection.evalsha(&self.script, &[&self.key], &args).await;

@@ -112,9 +112,11 @@ fn instance(member: &[u8], heard: u64, now: u64) -> Instance {
         (Some(version), Some(program), Some(since)) => {
             let since: Option<u64> = since.parse().ok();
             let is_sound = is_word(version, VERSION_MAX) && is_word(program, PROGRAM_MAX);
+            let zones = words.next().filter(|zones| is_word(zones, VERSION_MAX));
             since.filter(|_| is_sound).map(|since| InstanceConfig {
                 version: version.to_owned(),
                 program: program.to_owned(),
+                zones: zones.map(str::to_owned),
                 since: Duration::from_secs(now.saturating_sub(since)),
             })
         }
@@ -192,9 +194,17 @@ mod tests {
             assert_eq!(roll.instances[1].name, "a", "{member}");
             assert_eq!(roll.instances[1].serves, None, "{member}");
         }
-        // An entry of a later version may have more fields.
-        let roll = answer("me", &[("a b c 1 more", "999")]);
-        assert!(roll.instances[1].serves.is_some());
+        // An entry of an earlier version has no time zones, and one of a later version may have more fields.
+        for (member, zones) in [
+            ("a b c 1", None),
+            ("a b c 1 2026e", Some("2026e")),
+            ("a b c 1 2026e more", Some("2026e")),
+            ("a b c 1 2026\n", None),
+        ] {
+            let roll = answer("me", &[(member, "999")]);
+            let serves = roll.instances[1].serves.as_ref().unwrap();
+            assert_eq!(serves.zones.as_deref(), zones, "{member}");
+        }
     }
 
     #[test]

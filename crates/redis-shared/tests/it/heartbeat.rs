@@ -68,8 +68,12 @@ fn instances_receive_the_config_versions_of_each_other() {
     let server = Server::start();
     let connection = connect(settings(&server));
     let (one, two) = (start(&connection), start(&connection));
-    one.announce("0123456789abcdef0123456789abcdef", "0.1.0");
-    two.announce("0123456789abcdefthe-rest-is-not-told", "0.2.0-rc.1+7");
+    one.announce("0123456789abcdef0123456789abcdef", "0.1.0", "2026e");
+    two.announce(
+        "0123456789abcdefthe-rest-is-not-told",
+        "0.2.0-rc.1+7",
+        "2025b",
+    );
     until("both say so by themselves", || {
         let all = server.command(&["ZRANGE", KEY, "0", "-1"]).texts();
         all.len() == 2 && all.iter().all(|it| it.contains(" 0123456789abcdef 0."))
@@ -86,9 +90,10 @@ fn instances_receive_the_config_versions_of_each_other() {
         .as_ref()
         .expect("the outcome was reported");
     assert_eq!(other.program, "0.2.0-rc.1+7");
+    assert_eq!(other.zones.as_deref(), Some("2025b"));
     assert!(other.since < Duration::from_secs(300), "{other:?}");
     // A new announcement replaces the old one, and no instance is listed twice.
-    two.announce("another", "0.2.0");
+    two.announce("another", "0.2.0", "2026e");
     until("it says so by itself", || {
         let all = server.command(&["ZRANGE", KEY, "0", "-1"]).texts();
         assert_eq!(all.len(), 2, "{all:?}");
@@ -103,19 +108,20 @@ fn the_start_time_of_a_version_stays_while_it_is_served() {
     let server = Server::start();
     let connection = connect(settings(&server));
     let one = start(&connection);
-    one.announce("same", "1");
+    one.announce("same", "1", "2026e");
     let entry = || server.command(&["ZRANGE", KEY, "0", "-1"]).texts();
     call(&one);
     let first = entry();
     assert!(first[0].contains(" same 1 "), "{first:?}");
     for _ in 0..5 {
-        one.announce("same", "1");
+        one.announce("same", "1", "2026e");
         call(&one);
         assert_eq!(entry(), first);
     }
     // An invalid version is not announced, and the previous one stays.
-    one.announce("with a blank", "1");
-    one.announce("same", "a\nline");
+    one.announce("with a blank", "1", "2026e");
+    one.announce("same", "a\nline", "2026e");
+    one.announce("same", "1", "a blank");
     call(&one);
     assert_eq!(entry(), first);
 }
@@ -132,7 +138,7 @@ fn old_and_new_instances_count_each_other() {
     assert_eq!(before("stay"), "int(1)");
     let one = start(&connection);
     for version in ["a", "b", "c"] {
-        one.announce(version, "1");
+        one.announce(version, "1", "2026e");
         let roll = call(&one);
         let expected = [(one.id(), Some(version)), ("before", None)];
         assert_eq!(entries_of(&roll), expected);
@@ -148,12 +154,12 @@ fn an_instance_that_leaves_disappears_at_once() {
     let server = Server::start();
     let connection = connect(settings(&server));
     let (one, two) = (start(&connection), start(&connection));
-    two.announce("a", "1");
+    two.announce("a", "1", "2026e");
     call(&two);
     assert_eq!(call(&one).instances.len(), 2);
     world::runtime().block_on(two.close()).expect("it leaves");
     assert_eq!(members(&server), 1);
-    two.announce("b", "1");
+    two.announce("b", "1", "2026e");
     let called = world::runtime().block_on(two.call());
     assert_eq!(
         called.map_err(|error| error.kind().clone()),
@@ -173,7 +179,7 @@ fn an_instance_without_read_permission_saw_only_itself() {
     let connection = connect(settings);
     let (one, two) = (start(&connection), start(&connection));
     for version in ["a", "b"] {
-        one.announce(version, "1");
+        one.announce(version, "1", "2026e");
         for heartbeat in [&one, &two] {
             assert_eq!(queried_roll(heartbeat), None);
             assert_eq!(heartbeat.last_roll(), None);
@@ -190,11 +196,11 @@ fn status_requests_queued_behind_a_hanging_redis() {
     let server = Server::start();
     let connection = connect(settings(&server));
     let one = Arc::new(start(&connection));
-    one.announce("a", "1");
+    one.announce("a", "1", "2026e");
     call(&one);
     server.stop();
     // So that the cached list is outdated.
-    one.announce("b", "1");
+    one.announce("b", "1", "2026e");
     let rolls = world::runtime().block_on(async {
         let mut tasks = JoinSet::new();
         for _ in 0..20 {
@@ -295,7 +301,7 @@ fn with_too_many_instances_one_was_listed_twice() {
         own.collect::<Vec<_>>()
     };
     for version in ["a", "b"] {
-        one.announce(version, "1");
+        one.announce(version, "1", "2026e");
         call(&one);
         let own = own();
         assert!(own[0].contains(&format!(" {version} 1 ")), "{own:?}");

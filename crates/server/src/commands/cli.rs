@@ -36,6 +36,10 @@ pub struct Cli {
     /// The options for logging.
     #[command(flatten)]
     pub log: LogArgs,
+    /// Data of time zones: `bundled`, `system`, or a directory such as `/usr/share/zoneinfo`.
+    /// Default: bundled
+    #[arg(long, env = "TIDEGATE_ZONE_DATA", value_name = "DATA", global = true)]
+    pub zone_data: Option<String>,
     /// Colours of output and logs. `auto`: on a terminal, unless the variable `NO_COLOR` is set
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto, global = true)]
     pub color: ColorChoice,

@@ -28,6 +28,16 @@ use crate::logs;
 use crate::peer::Peer;
 use crate::styles;
 use tidegate_control::failure::Failure;
+use tidegate_policy::calendar::ZoneData;
+
+/// Makes the process use other data of time zones than the bundled one.
+fn use_zone_data(named: Option<&str>) -> Result<(), Failure> {
+    let Some(named) = named else {
+        return Ok(());
+    };
+    let data = ZoneData::named(named).and_then(ZoneData::install);
+    data.map_err(|fault| Failure::input(format!("--zone-data: {}", fault.into_sentence())))
+}
 
 /// Runs the command of the command line.
 ///
@@ -36,6 +46,7 @@ use tidegate_control::failure::Failure;
 /// The failure of the command; its kind decides the exit code. The caller prints it.
 pub fn run(cli: Cli) -> Result<(), Failure> {
     styles::choose(cli.color);
+    use_zone_data(cli.zone_data.as_deref())?;
     let peer = match &cli.command {
         None => cli.serve.envoy.peer()?,
         Some(Command::Serve(args)) => args.args.envoy.peer()?,

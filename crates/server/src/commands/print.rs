@@ -1,5 +1,6 @@
 //! Prints the output of a command.
 
+use anstream::AutoStream;
 use std::io::{self, ErrorKind, Write};
 use tidegate_control::failure::Failure;
 
@@ -9,9 +10,13 @@ pub(super) fn line(text: &str) -> Result<(), Failure> {
 }
 
 /// Prints `text` and ends the line. Its styles are removed unless standard output shows colours.
+///
+/// It is one write, so that a line of the log cannot stand inside a line of the output.
 pub(super) fn styled_line(text: &str) -> Result<(), Failure> {
-    let mut out = anstream::stdout().lock();
-    printed(writeln!(out, "{text}").and_then(|()| out.flush()))
+    let choice = AutoStream::choice(&io::stdout());
+    let mut shown = AutoStream::new(Vec::new(), choice);
+    printed(writeln!(shown, "{text}"))?;
+    bytes(&shown.into_inner())
 }
 
 /// Prints `bytes` as they are.

@@ -15,30 +15,20 @@ use super::renewal;
 use crate::logs;
 use std::future::Future;
 use std::mem;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::{Client, Store};
 use tidegate_control::admin::AdminFrontend;
 use tidegate_control::admin::api::Api;
 use tidegate_control::live::Composer;
 use tidegate_control::pending_changes::{self, PendingChanges};
 use tidegate_control::running::ServerState;
-use tidegate_frontends::decider::Decider;
-use tidegate_frontends::gateway::GatewayFrontend;
-use tidegate_frontends::grpc::GrpcFrontend;
-use tidegate_frontends::http::HttpFrontend;
-use tidegate_frontends::resp::RespFrontend;
-use tidegate_net::accept::open;
+use tidegate_frontends::listeners::{FrontendListeners, ListenerOpener, ServedStore};
 use tidegate_net::bounds::Bounds;
-use tidegate_net::connection::FrontendContext;
-use tidegate_net::connection_handler::{ConnectionHandler, ListenerConfig};
-use tidegate_net::frontend::Frontend;
-use tidegate_net::phase::{self, Phase, PhaseWatch};
-use tidegate_net::room::Origin;
+use tidegate_net::phase::{self, Phase};
 use tidegate_net::tasks::Tasks;
 use tidegate_net::{BoundListener, Listeners};
 use tidegate_telemetry::log_lines::DroppedLogLines;
+use tidegate_telemetry::store::StoreStats;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
@@ -57,7 +47,7 @@ pub enum ServeEnd {
 /// With a shutdown delay, `/readyz` and gRPC health fail for that time before anything else happens, so that
 /// load balancers have stopped sending by then. Draining stops accepting, makes `/readyz` fail, finishes
 /// everything that has begun, and ends. The admin listener closes last, so that draining can be observed.
-pub async fn run<S: Store + 'static>(
+pub async fn run<S: ServedStore>(
     listeners: Listeners,
     serving: ServerState<S>,
     live: Option<Composer>,
@@ -74,26 +64,30 @@ pub async fn run<S: Store + 'static>(
     let files = renewal::of(&listeners, metrics);
     renewals.spawn(renewal::keep(files, live.clone()));
 
-    let mut opening = ListenerOpener {
-        serving: &serving,
+    let mut opener = ListenerOpener {
+        decider: decider.clone(),
+        gateway: serving.gateway().map(Arc::clone),
         bounds,
         phase: watch,
         tasks: Arc::new(Tasks::new()),
     };
     let changes = Arc::new(PendingChanges::default());
     let api = live.map(|composer| {
-        let phase = opening.phase.clone();
+        let phase = opener.phase.clone();
         Arc::new(Api::new(phase, composer, bounds, Arc::clone(&changes)))
     });
-    opening.admin(listeners.admin, api);
-    let admin_tasks = mem::take(&mut opening.tasks);
+    open_admin(&opener, listeners.admin, api);
+    let admin_tasks = mem::take(&mut opener.tasks);
 
     let upkeep = Upkeep::start(&serving);
-    opening.http(listeners.http);
-    opening.grpc(listeners.grpc);
-    opening.resp(listeners.resp);
-    opening.gateway(listeners.gateway);
-    let tasks = opening.tasks;
+    let frontends = FrontendListeners {
+        http: listeners.http,
+        grpc: listeners.grpc,
+        resp: listeners.resp,
+        gateway: listeners.gateway,
+    };
+    S::open(&opener, frontends);
+    let tasks = opener.tasks;
 
     lead.enter(Phase::Serving);
     shutdown.await;
@@ -113,86 +107,15 @@ pub async fn run<S: Store + 'static>(
     all_in_all(end, cut)
 }
 
-/// Opens the listeners, each with its frontend.
-struct ListenerOpener<'a, S> {
-    serving: &'a ServerState<S>,
-    bounds: Bounds,
-    phase: PhaseWatch,
-    /// The connections of the listeners that are opened next.
-    tasks: Arc<Tasks>,
-}
-
-impl<S: Store + 'static> ListenerOpener<'_, S> {
-    fn admin(&self, bound: BoundListener, api: Option<Arc<Api>>) {
-        let config = self.config("admin", &bound, self.bounds.of_admin(), Phase::Closing);
-        let frontend = AdminFrontend::new(self.phase.clone(), self.decider().clone(), api);
-        self.open_http(bound, config, frontend);
-    }
-
-    fn http(&self, bound: Option<BoundListener>) {
-        let Some(bound) = bound else { return };
-        let config = self.config("http", &bound, self.bounds, Phase::Draining);
-        let frontend = HttpFrontend::new(self.decider().clone(), self.bounds);
-        self.open_http(bound, config, frontend);
-    }
-
-    fn grpc(&self, bound: Option<BoundListener>) {
-        let Some(bound) = bound else { return };
-        let config = self.config("grpc", &bound, self.bounds, Phase::Draining);
-        let frontend = GrpcFrontend::new(self.decider().clone(), self.bounds, self.phase.clone());
-        self.open_http(bound, config, frontend);
-    }
-
-    fn resp(&self, bound: Option<BoundListener>) {
-        let Some(bound) = bound else { return };
-        let config = self.config("resp", &bound, self.bounds, Phase::Draining);
-        let resp = RespFrontend::new(config, self.decider().clone(), bound.token.clone());
-        self.open(bound, resp.registered());
-    }
-
-    fn gateway(&self, bound: Option<BoundListener>) {
-        let (Some(bound), Some(gateway)) = (bound, self.serving.gateway()) else {
-            return;
-        };
-        let bounds = self.bounds.of_gateway();
-        let config = self.config("gateway", &bound, bounds, Phase::Draining);
-        let frontend = GatewayFrontend::new(self.decider().clone(), Arc::clone(gateway));
-        self.open_http(bound, config, frontend);
-    }
-
-    fn decider(&self) -> &Decider<S> {
-        self.serving.decider()
-    }
-
-    fn config(
-        &self,
-        name: &'static str,
-        bound: &BoundListener,
-        bounds: Bounds,
-        closes_in: Phase,
-    ) -> ListenerConfig {
-        ListenerConfig {
-            name,
-            bounds,
-            metrics: self.decider().metrics().listener(name),
-            closes_in,
-            age: bound.age,
-        }
-    }
-
-    fn open_http(&self, bound: BoundListener, threshold: ListenerConfig, frontend: impl Frontend) {
-        let context = FrontendContext {
-            threshold,
-            frontend,
-            token: bound.token.clone(),
-        };
-        self.open(bound, context);
-    }
-
-    fn open(&self, bound: BoundListener, handler: impl ConnectionHandler) {
-        let origin = origin(self.decider());
-        open(bound, handler, self.phase.clone(), &self.tasks, origin);
-    }
+/// Opens the admin listener.
+fn open_admin<S: StoreStats>(
+    opener: &ListenerOpener<S>,
+    bound: BoundListener,
+    api: Option<Arc<Api>>,
+) {
+    let config = opener.config("admin", &bound, opener.bounds.of_admin(), Phase::Closing);
+    let frontend = AdminFrontend::new(opener.phase.clone(), opener.decider.clone(), api);
+    opener.open_http(bound, config, frontend);
 }
 
 /// Combines the result of serving with the number of changes that were cut.
@@ -220,19 +143,4 @@ async fn finish(tasks: &Tasks, time_max: Duration) -> ServeEnd {
     tasks.abort();
     tasks.finished().await;
     ServeEnd::Cut(left)
-}
-
-/// Returns a function that determines the origin of a peer, by the rules of the current configuration.
-fn origin<S: Store + 'static>(decider: &Decider<S>) -> impl Fn(IpAddr) -> Origin + use<S> {
-    let decider = decider.clone();
-    move |peer| {
-        // After shutdown there are no rules.
-        let rules = decider.rules().ok();
-        let client = rules.as_ref().map(|rules| rules.client());
-        Origin::new(
-            peer,
-            client.map_or(64, Client::ipv6_prefix),
-            client.is_some_and(|client| client.trusts(peer)),
-        )
-    }
 }

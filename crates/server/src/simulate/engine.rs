@@ -3,17 +3,17 @@
 use super::event::Event;
 use super::tally::SimulationTally;
 use std::sync::Arc;
-use tidegate::{CheckError, Client, Config, Decision, Limiter, ManualClock, MemoryStore};
+use tidegate::{CheckError, Client, Config, Decision};
 use tidegate_config::Environment;
 use tidegate_control::failure::Failure;
 use tidegate_control::sources::once;
+use tidegate_frontends::past::PastLimiter;
 use tidegate_policy::store::StoreSettings;
 
 /// A limiter whose clock is set by the events that it decides, and the tally of its decisions.
 #[derive(Debug)]
 pub struct Engine {
-    limiter: Limiter<MemoryStore<ManualClock>>,
-    clock: ManualClock,
+    limiter: PastLimiter,
     client: Client,
     /// The policy for events that name none. Default: the first.
     policy: Option<String>,
@@ -60,22 +60,19 @@ impl Engine {
             )));
         }
         let client = config.client.clone();
-        let clock = ManualClock::default();
         let sources = config.plans.clone();
         let limits = config.written().flat_map(|policy| &policy.limits);
         let tables = once::load(&sources, limits, |_, _| true)?;
-        let limiter = Limiter::builder().config(config).clock(clock.clone());
-        let limiter = limiter.build().map_err(Failure::input)?;
+        let limiter = PastLimiter::new(config).map_err(Failure::input)?;
         // The limiter does not expose its policies, and the tally needs them by name.
         let mut tally = SimulationTally::new(parse()?);
         for (source, table) in sources.iter().zip(tables.iter().flatten()) {
-            let used = limiter.use_plans(&source.name, Arc::clone(table), None);
+            let used = limiter.use_plans(&source.name, Arc::clone(table));
             used.map_err(Failure::input)?;
         }
         tally.use_plans(tables);
         Ok(Self {
             limiter,
-            clock,
             client,
             policy,
             tally,
@@ -87,13 +84,12 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// Those of [`Limiter::check_now`]: for example, the event names an unknown policy. It is not in the tally then.
+    /// Those of [`PastLimiter::decide`]: for example, the event names an unknown policy. It is not in the tally then.
     #[inline]
     pub fn decide<F>(&mut self, event: &Event<'_>, then: F) -> Result<(), CheckError>
     where
         F: FnOnce(&Decision),
     {
-        self.clock.set(event.at);
         let now = || event.at.as_micros() / 1_000_000;
         let learnt = event.question.learn(&self.client, &now);
         let pairs = event.question.pairs_with(learnt.as_ref());
@@ -105,7 +101,7 @@ impl Engine {
         if let (Some(seen), Some(forwarded)) = (request.ip, &event.forwarded) {
             request.ip = Some(self.client.address_behind(seen, forwarded));
         }
-        let decision = self.limiter.check_now(&request)?;
+        let decision = self.limiter.decide(event.at, &request)?;
         self.tally.add(&request, &decision, event.at);
         then(&decision);
         Ok(())

@@ -58,3 +58,21 @@ async fn hits_of_envoy_are_of_the_only_unit_or_of_requests() {
     ask(&mut client, own).await;
     assert_eq!(remaining(&server, "tokens-only", "tokens").await, 299);
 }
+
+#[tokio::test]
+async fn huge_hits_are_over_the_limit_and_charge_nothing() {
+    let server = Server::start(UNITS).await;
+    let mut client = server.client().await;
+    for value in [1_001, u64::MAX] {
+        let mut call = RateLimitRequest {
+            domain: "tokens-only".to_owned(),
+            ..about(&[ANN])
+        };
+        call.descriptors[0].hits_addend = Some(UInt64Value { value });
+        assert_eq!(
+            codes(&ask(&mut client, call).await),
+            ["OVER_LIMIT", "OVER_LIMIT"]
+        );
+    }
+    assert_eq!(remaining(&server, "tokens-only", "tokens").await, 1_000);
+}

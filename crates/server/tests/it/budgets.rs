@@ -2,9 +2,9 @@
 
 use crate::addresses::alerts::{Hook, own};
 use crate::kit::folder::Folder;
-use crate::kit::post;
 use crate::kit::process::{Process, tidegate};
 use crate::kit::redis::{RunningConfig, config, parsed, take};
+use crate::kit::{Client, in_time, post};
 use std::time::Duration;
 use tidegate::Request;
 use tidegate_testkit::redis::Server;
@@ -122,4 +122,61 @@ async fn a_share_alerts_once_over_a_restart_with_a_snapshot() {
 async fn a_share_alerts_once_over_a_restart_with_redis() {
     let server = Server::start();
     alerts_over_a_restart(&format!("url: '{}', timeout: 10s", server.url())).await;
+}
+
+/// A commit beyond its estimate raised no alert, and `repeat` swallowed that of the next, shorter window.
+#[tokio::test]
+async fn a_commit_beyond_its_estimate_raised_no_alert() {
+    let patience = Duration::from_secs(30);
+    let mut hook = Hook::listen().await;
+    let folder = Folder::make();
+    let text = format!(
+        "
+listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
+{}
+policies:
+  - name: llm
+    reserve: 60s
+    limits:
+      - {{ name: tokens, key: user, unit: tokens, rate: 100/h, algorithm: fixed-window, warn: [50%, 80%] }}
+  - name: short
+    limits:
+      - {{ name: burst, key: user, rate: 2/s, algorithm: fixed-window, warn: 100% }}
+",
+        hook.config()
+    );
+    let file = folder.write("tidegate.yaml", text);
+    let mut process = Process::start(tidegate(&["serve", "--config", &file]));
+    let http = process.address("http").await;
+    let mut client = Client::connect(http).await;
+    let reserve = r#"{"user":"ann","cost":{"tokens":40}}"#;
+    let reserved = client.ask(&posting("/v1/reserve", reserve)).await.json();
+    let id = &reserved["reservation"];
+    let commit = format!(r#"{{"reservation":{id},"actual":{{"tokens":85}}}}"#);
+    for state in ["settled", "already"] {
+        let settled = client.ask(&posting("/v1/commit", &commit)).await.json();
+        assert_eq!(settled["state"], state);
+    }
+    let expected = own("threshold", "llm/tokens 100/h at 80%: user:a…");
+    assert_eq!(hook.next_within(patience).await, expected);
+
+    // Each window of a second alerts once.
+    let short = r#"{"policy":"short","user":"ann"}"#;
+    for _ in 0..3 {
+        let window = async {
+            while client.post(short).await.is_allowed() {}
+            while !client.post(short).await.is_allowed() {}
+        };
+        in_time("a window", window).await;
+        let expected = own("threshold", "short/burst 2/s at 100%: user:a…");
+        assert_eq!(hook.next_within(patience).await, expected);
+    }
+}
+
+fn posting(path: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "POST {path} HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\n\r\n{body}"
+    )
 }

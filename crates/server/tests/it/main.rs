@@ -28,6 +28,8 @@ mod bounds;
 mod budgets;
 /// `POST /v1/check`: decisions.
 mod check;
+/// Processes whose clocks differ.
+mod clocks;
 /// Colours on a terminal.
 mod colors;
 /// Buckets that another system left in Redis.

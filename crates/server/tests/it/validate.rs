@@ -122,3 +122,45 @@ async fn validating_a_named_pipe_blocked() {
     assert_eq!(ended.status.code(), Some(2), "{}", ended.stderr);
     assert_eq!(ended.stderr.matches(why).count(), 2, "{}", ended.stderr);
 }
+
+/// Returns a compiled time zone (RFC 9636) that is always an hour ahead of UTC.
+fn compiled_zone() -> Vec<u8> {
+    let counts: [u32; 6] = [0, 0, 0, 0, 1, 4];
+    let mut data = b"TZif".to_vec();
+    data.extend([0; 16]);
+    data.extend(counts.iter().flat_map(|count| count.to_be_bytes()));
+    data.extend(3_600_i32.to_be_bytes());
+    data.extend([0, 0]);
+    data.extend(b"ATL\0");
+    data
+}
+
+#[tokio::test]
+async fn the_data_of_time_zones_can_be_replaced() {
+    let folder = Folder::make();
+    let text = "
+policies:
+  - name: api
+    limits: [{ name: a, rate: 1000/month, time_zone: Atlantis/Poseidon }]
+";
+    let file = folder.write("atlantis.yaml", text);
+    let unknown = run(tidegate(&["validate", &file])).await;
+    assert_eq!(unknown.status.code(), Some(2), "{}", unknown.stderr);
+    let said = "no time zone is named `Atlantis/Poseidon`";
+    assert!(unknown.stderr.contains(said), "{}", unknown.stderr);
+
+    let zones = std::path::Path::new(&file).with_file_name("zones");
+    std::fs::create_dir_all(zones.join("Atlantis")).unwrap();
+    std::fs::write(zones.join("Atlantis/Poseidon"), compiled_zone()).unwrap();
+    let data = zones.to_str().unwrap();
+    let args = ["validate", "--explain", &file, "--zone-data", data];
+    let known = run(tidegate(&args)).await;
+    assert_eq!(known.status.code(), Some(0), "{}", known.stderr);
+    let said = "1000 in each month of the calendar in Atlantis/Poseidon";
+    assert!(known.stdout.contains(said), "{}", known.stdout);
+
+    let wrong = run(tidegate(&["validate", &file, "--zone-data", "/nowhere"])).await;
+    assert_eq!(wrong.status.code(), Some(2), "{}", wrong.stderr);
+    let said = "--zone-data: `/nowhere` has no data of time zones";
+    assert!(wrong.stderr.contains(said), "{}", wrong.stderr);
+}

@@ -45,7 +45,12 @@ async fn a_check_has_a_cost_by_unit() {
 async fn a_bad_cost_is_an_error_that_charges_nothing() {
     let server = Server::start(LLM).await;
     let mut client = Client::connect(server.resp).await;
+    let many: Vec<String> = (0..1_000).map(|nth| format!("u{nth}=1")).collect();
     for (cost, said) in [
+        (
+            many.join(",").as_str(),
+            "-ERR cost: a cost has at most 16 units\r\n",
+        ),
         (
             "tokenz=1",
             "-ERR policy `llm`: unknown unit `tokenz`; expected `requests`, `tokens`\r\n",
@@ -67,6 +72,13 @@ async fn a_bad_cost_is_an_error_that_charges_nothing() {
         let command = format!("TG.CHECK llm user ann cost {cost}");
         assert_eq!(client.ask(&command).await, said);
     }
+    let huge = format!("TG.CHECK llm user ann cost requests=1,tokens={}", u64::MAX);
+    let said = client.ask(&huge).await;
+    assert_eq!(values(&said)[..2], ["0", "tokens"], "{said}");
     let said = client.ask("TG.CHECK llm user ann cost 0").await;
     assert_eq!(values(&said)[3], "10", "{said}");
+    let said = client
+        .ask("TG.CHECK llm user ann cost requests=0,tokens=1")
+        .await;
+    assert_eq!(values(&said)[3], "999", "{said}");
 }

@@ -44,6 +44,8 @@ async fn a_server_without_dependencies_is_up() {
     assert_eq!(status["reasons"], serde_json::json!([]));
     assert_eq!(status["phase"], "serving");
     assert_eq!(status["program"], env!("CARGO_PKG_VERSION"));
+    let zones = tidegate_policy::calendar::ZoneData::bundled();
+    assert_eq!(status["time_zones"], zones.version());
     assert_eq!(status["store"]["kind"], "memory");
     assert_eq!(status["lists"][0]["guard"], "closed");
     assert_eq!(status["lists"][0]["status"], "UP");

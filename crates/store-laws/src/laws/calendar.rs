@@ -141,6 +141,53 @@ fn outside(subject: &impl StoreUnderTest, prefix: &str, ops: impl Fn(Receipt) ->
     }
 }
 
+/// A window of other starts may end after the one that was charged. Its charges count also if the
+/// first request under the new starts comes after the end of the old window.
+pub fn law_18_silence_grants_no_window_twice(subject: &impl StoreUnderTest) {
+    for (name, quota) in quotas() {
+        let bucket = format!("silent {name}");
+        let bucket = bucket.as_bytes();
+        let all = starts(subject);
+        let first = all[0];
+        let quota = quota.with_starts(first_four(all));
+        // The window around now began two hours earlier than that of `quota`, and ends four hours later.
+        let moved = [0, 28, 58, 82].map(|hours| first + hours * HOUR_US);
+        let moved = quota.with_starts(moved);
+        let take = |quota: &Quota| subject.decide(&[Ask::take(bucket, quota, 1)]);
+        for _ in 0..3 {
+            assert!(take(&quota).passed, "{name}");
+        }
+        let now = subject.decide(&[Ask::look(bucket, &quota)]).at.as_micros();
+        subject.advance_micros(quota.starts()[2] + HOUR_US - now);
+        let refused = take(&moved);
+        let left = moved.starts()[2] - refused.at.as_micros();
+        let waits = refused.outcomes.iter().map(|it| it.wait);
+        assert!(waits.eq([Wait::from_micros(left)]), "{name}: granted twice");
+        subject.advance_micros(left - 1);
+        assert!(!take(&moved).passed, "{name}: it ends exactly");
+        subject.advance_micros(1);
+        assert!(take(&moved).passed, "{name}: the next window");
+        // Under the same starts nothing of the old window counts.
+        let again = format!("again {name}");
+        let again = again.as_bytes();
+        let late = starts(subject);
+        let same = quota.with_starts(first_four(late));
+        for _ in 0..3 {
+            assert!(
+                subject.decide_one(Ask::take(again, &same, 1)).is_allowed(),
+                "{name}"
+            );
+        }
+        let now = subject.decide(&[Ask::look(again, &same)]).at.as_micros();
+        subject.advance_micros(late[2] - now);
+        let next = quota.with_starts([late[1], late[2], late[3], late[4]]);
+        assert!(
+            subject.decide_one(Ask::take(again, &next, 3)).is_allowed(),
+            "{name}"
+        );
+    }
+}
+
 /// A change of the time zone or the anchor moves the windows. Units of the present window count, wherever it
 /// begins, and others do not.
 pub fn law_18_moved_windows_are_not_granted_twice(subject: &impl StoreUnderTest) {

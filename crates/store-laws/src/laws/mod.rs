@@ -48,6 +48,7 @@ pub use blocking::{
 pub use calendar::{
     law_18_its_clock_picks_the_window, law_18_moved_windows_are_not_granted_twice,
     law_18_outside_nothing_is_decided, law_18_outside_nothing_is_refunded,
+    law_18_silence_grants_no_window_twice,
 };
 pub use changing::{
     law_17_a_cut_costs_a_full_drain_at_most, law_17_changed_numbers_reset_if_configured,
@@ -157,6 +158,7 @@ macro_rules! store_laws {
             law_18_moved_windows_are_not_granted_twice
             law_18_outside_nothing_is_decided
             law_18_outside_nothing_is_refunded
+            law_18_silence_grants_no_window_twice
             law_19_a_lower_limit_takes_nothing_away
             law_19_acquired_permits_end
             law_19_never_more_in_flight

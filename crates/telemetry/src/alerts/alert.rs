@@ -4,7 +4,7 @@ use super::form;
 use bytes::Bytes;
 use serde::Serialize;
 use std::fmt;
-use tidegate::{Clock, SystemClock};
+use tidegate::{Clock, SystemClock, Timestamp};
 use tidegate_config::alerts::{AlertFormat, AlertKind};
 
 /// The maximum length of a name or a message in an alert.
@@ -22,6 +22,18 @@ pub struct Alert {
     pub message: String,
     /// The cause, if it contains more than the subject: it may contain a secret, and is neither sent nor printed.
     cause: Option<String>,
+    /// The window that the cause belongs to, if it ends with one.
+    pub(super) window: Option<AlertWindow>,
+}
+
+/// The window of a limit in which something happened: in the next one it is news. Both instants are by the clock of
+/// the component that decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AlertWindow {
+    /// The time of the event.
+    pub at: Timestamp,
+    /// The end of the window.
+    pub ends: Timestamp,
 }
 
 impl fmt::Debug for Alert {
@@ -51,6 +63,7 @@ impl Alert {
             subject: shortened(subject.to_owned()),
             message: shortened(message.into()),
             cause: None,
+            window: None,
         }
     }
 
@@ -60,6 +73,15 @@ impl Alert {
     pub fn caused_by(self, cause: String) -> Self {
         Self {
             cause: Some(cause),
+            ..self
+        }
+    }
+
+    /// Sets the window that the cause belongs to: after its end, the same alert is no repetition.
+    #[must_use]
+    pub fn within(self, window: AlertWindow) -> Self {
+        Self {
+            window: Some(window),
             ..self
         }
     }

@@ -103,8 +103,9 @@ impl Messenger {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Alert, AlertMetrics, AlertSender};
+    use super::super::{Alert, AlertMetrics, AlertSender, AlertWindow};
     use std::time::Duration;
+    use tidegate::Timestamp;
     use tidegate_config::alerts::{AlertFormat, AlertKind, Alerts};
     use tidegate_policy::text::Secret;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -116,7 +117,7 @@ mod tests {
         let alerts = Alerts {
             webhook: Secret::new(format!("http://{address}/hush")),
             format: AlertFormat::Json,
-            on: vec![AlertKind::Ban, AlertKind::Store],
+            on: vec![AlertKind::Ban, AlertKind::Store, AlertKind::Threshold],
             timeout: Duration::from_secs(5),
             repeat: Duration::from_mins(10),
         };
@@ -187,6 +188,36 @@ mod tests {
         assert_eq!(taken.0["subject"], "user:a…");
         assert!(taken.0.get("cause").is_none(), "{}", taken.0);
         assert_eq!(counted(&metrics, AlertKind::Ban, "repeated"), 1);
+    }
+
+    /// `repeat` was longer than the window, so that every second window alerted.
+    #[tokio::test]
+    async fn the_alert_of_the_next_window_was_taken_for_a_repetition() {
+        let (listener, alerts) = hook().await;
+        let metrics = AlertMetrics::default();
+        let (bell, messenger) = AlertSender::hang(&alerts, metrics.clone()).expect("a valid URL");
+        for (message, at, ends) in [
+            ("first", 10, 60),
+            ("after a refund", 59, 60),
+            ("second", 60, 120),
+            ("as late", 119, 120),
+            ("fourth", 200, 240),
+        ] {
+            let [at, ends] = [at, ends].map(|seconds| Timestamp::from_millis(seconds * 1_000));
+            let alert = Alert::new(AlertKind::Threshold, "user:a…", message);
+            bell.ring(alert.within(AlertWindow { at, ends }));
+        }
+        drop(bell);
+        let taken = async {
+            let mut messages = Vec::new();
+            for _ in 0..3 {
+                messages.push(take(&listener, "200 OK").await["message"].clone());
+            }
+            messages
+        };
+        let (taken, ()) = tokio::join!(taken, messenger.run());
+        assert_eq!(taken, ["first", "second", "fourth"]);
+        assert_eq!(counted(&metrics, AlertKind::Threshold, "repeated"), 2);
     }
 
     #[tokio::test]

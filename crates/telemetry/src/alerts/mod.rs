@@ -18,7 +18,7 @@ mod messenger;
 mod sender;
 mod watch;
 
-pub use alert::Alert;
+pub use alert::{Alert, AlertWindow};
 pub use messenger::Messenger;
 pub(crate) use sender::AlertMetrics;
 pub use sender::AlertSender;

@@ -1,14 +1,15 @@
 //! Sends alerts to the queue.
 //!
 //! ```text
-//! ring ─▶ kind configured? ─▶ sent within `repeat`? ─▶ room in the queue? ─▶ messenger
-//!              no: ignored         yes: counted            no: counted, logged
+//! ring ─▶ kind configured? ─▶ sent within `repeat`, ─▶ room in the queue? ─▶ messenger
+//!              no: ignored     in the same window?       no: counted, logged
+//!                              yes: counted
 //! ```
 //!
 //! Requests ring while they are decided, so nothing here waits, and both the queue and the memory of
 //! recent alerts are bounded.
 
-use super::alert::Alert;
+use super::alert::{Alert, AlertWindow};
 use super::messenger::Messenger;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -46,7 +47,14 @@ struct AlertQueue {
     on: Vec<AlertKind>,
     repeat: Duration,
     queue: mpsc::Sender<Alert>,
-    sent: Mutex<HashMap<(AlertKind, String), Instant, RandomState>>,
+    sent: Mutex<HashMap<(AlertKind, String), SentAlert, RandomState>>,
+}
+
+/// The last time at which an alert was sent.
+#[derive(Clone, Copy)]
+struct SentAlert {
+    at: Instant,
+    window: Option<AlertWindow>,
 }
 
 /// Counts alerts by outcome.
@@ -129,19 +137,29 @@ impl AlertQueue {
     fn is_news(&self, alert: &Alert) -> bool {
         let now = Instant::now();
         let mut sent = self.sent.lock();
-        let is_recent = |at: &Instant| now.duration_since(*at) < self.repeat;
+        let is_recent = |last: &SentAlert| now.duration_since(last.at) < self.repeat;
         let name = (alert.kind, alert.cause().to_owned());
-        if sent.get(&name).is_some_and(is_recent) {
+        let last = sent.get(&name);
+        if last.is_some_and(|last| is_recent(last) && !last.is_over(alert)) {
             return false;
         }
         if sent.len() >= TOLD_MAX {
-            sent.retain(|_, at| is_recent(at));
+            sent.retain(|_, last| is_recent(last));
         }
         // With so many alerts at once, repetitions do not matter.
         if sent.len() < TOLD_MAX {
-            sent.insert(name, now);
+            let window = alert.window;
+            sent.insert(name, SentAlert { at: now, window });
         }
         true
+    }
+}
+
+impl SentAlert {
+    /// Returns true if its window has ended before `next`, which is then in another one.
+    fn is_over(&self, next: &Alert) -> bool {
+        let windows = self.window.zip(next.window);
+        windows.is_some_and(|(last, next)| next.at >= last.ends)
     }
 }
 

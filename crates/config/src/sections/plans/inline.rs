@@ -4,7 +4,7 @@ use crate::language::reader::{ConfigReader, ConfigValue};
 use crate::syntax::{MapEntry, NodeKind, YamlNode};
 use crate::tables::plans::INLINE;
 use tidegate_policy::limit::Limit;
-use tidegate_policy::plan::{PlanDocument, PlanErrors, PlanFormat, PlanTable, UnsetShare};
+use tidegate_policy::plan::{PlanDocument, PlanErrors, PlanFormat, PlanTerms};
 use tidegate_policy::plan_source::{InlinePlans, PlanSource};
 use tidegate_policy::text::ConfigFault;
 
@@ -12,7 +12,7 @@ use tidegate_policy::text::ConfigFault;
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     value: &ConfigValue<'_>,
-    unset: UnsetShare,
+    terms: &PlanTerms,
 ) -> Option<InlinePlans> {
     let fields = reader.fields(value, &INLINE)?;
     for field in INLINE.fields {
@@ -25,7 +25,7 @@ pub(super) fn read(
     let tree = resolved(reader, value);
     // Subjects may be API keys. Errors give the line, so they need not name the subject.
     let document = PlanDocument::of_tree(&tree, PlanFormat::Tidegate, true);
-    match document.and_then(|document| document.table(unset)) {
+    match document.and_then(|document| document.table(terms.clone())) {
         Ok(table) => Some(InlinePlans::new(table)),
         Err(errors) => {
             refuse(reader, value, &errors);
@@ -41,13 +41,16 @@ pub(crate) fn check(
     limit: &Limit,
     sources: &[PlanSource],
 ) {
-    let source = limit.plan.as_ref().and_then(|it| sources.get(it.source));
-    let table = source.and_then(PlanSource::inline);
-    let rates = table.map_or(&[][..], |table| table.rates());
-    for (nth, rate) in rates.iter().enumerate() {
+    let Some(plan) = &limit.plan else {
+        return;
+    };
+    let Some(table) = sources.get(plan.source).and_then(PlanSource::inline) else {
+        return;
+    };
+    for (nth, rate) in table.rates(&plan.name).iter().enumerate() {
         let fits = limit.planned_band(*rate).map(drop);
         if let Err(why) = fits.and_then(|()| limit.planned_block(*rate).map(drop)) {
-            let whose = table.map_or("", |table| PlanTable::owner_of_rate(table, nth));
+            let whose = table.owner_of_rate(&plan.name, nth);
             reader.error(value.spot(), ConfigFault::new(format!("{whose}: {why}")));
         }
     }

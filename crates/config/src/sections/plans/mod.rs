@@ -21,7 +21,9 @@ use crate::tables::sources::DOCUMENTS;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 use tidegate_policy::limit::{KeyPart, Limit};
-use tidegate_policy::plan::{PlanFormat, PlanRate, UnknownSubject, UnsetShare};
+use tidegate_policy::plan::{
+    PlanFormat, PlanTerms, RATE_NAMES_MAX, RateName, UnknownSubject, UnsetShare,
+};
 use tidegate_policy::plan_source::{Collections, PlanOrigin, PlanSource};
 use tidegate_policy::policy::Policy;
 use tidegate_policy::route::Routes;
@@ -29,7 +31,6 @@ use tidegate_policy::store::StoreSettings;
 use tidegate_policy::text::ConfigFault;
 use tidegate_policy::text::Secret;
 use tidegate_policy::text::duration;
-use tidegate_policy::text::rate;
 use tidegate_policy::tls::ClientTls;
 
 /// The maximum number of plan sources.
@@ -69,10 +70,9 @@ fn source(
         .and_then(|value| names.read(reader, &value));
     let refresh = reader.setting(&fields, "refresh", |text| within(text, &REFRESHES));
     let timeout = reader.setting(&fields, "timeout", |text| within(text, &TIMEOUTS));
-    let unset = reader.setting(&fields, "unset", unset);
-    let unset = unset.unwrap_or_default();
+    let terms = terms(reader, &fields);
     let format = format(reader, &fields);
-    let from = origin(reader, &fields, store, unset);
+    let from = origin(reader, &fields, store, &terms);
     let usual = match from {
         Some(PlanOrigin::Shelf(_)) => PlanSource::REFRESH_SHELF,
         _ => PlanSource::REFRESH,
@@ -84,9 +84,40 @@ fn source(
         origin: from.unwrap_or(PlanOrigin::Program),
         refresh: refresh.unwrap_or(usual),
         timeout: timeout.unwrap_or(PlanSource::TIMEOUT),
-        unset,
+        terms,
         format,
     })
+}
+
+/// Reads the names of rates, and the share of subjects without one.
+fn terms(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> PlanTerms {
+    let mut rates: Vec<RateName> = Vec::new();
+    if let Some(value) = fields.get("rates") {
+        let items = reader.list(&value);
+        refuse_too_many(reader, &value, items.len(), RATE_NAMES_MAX);
+        for item in items.iter().take(RATE_NAMES_MAX) {
+            let Some(name) = reader.parse(item, RateName::parse) else {
+                continue;
+            };
+            if name.is_requests() || rates.contains(&name) {
+                let fault = ConfigFault::new(format!("`{name}` is one of the rates already"));
+                reader.error(item.spot(), fault.help("remove it"));
+            }
+            rates.push(name);
+        }
+    }
+    let unset = reader.setting(fields, "unset", UnsetShare::parse);
+    if let (false, Some(UnsetShare::Rate(_)), Some(value)) =
+        (rates.is_empty(), unset, fields.get("unset"))
+    {
+        let fault = ConfigFault::new("`unset` cannot be the same rate for all of `rates`");
+        let help = "write `unset: unlimited` or `unset: refuse`";
+        reader.error(value.spot(), fault.help(help));
+    }
+    PlanTerms {
+        unset: unset.unwrap_or_default(),
+        rates: rates.into(),
+    }
 }
 
 fn format(reader: &mut ConfigReader<'_>, fields: &FieldReader<'_>) -> PlanFormat {
@@ -103,10 +134,10 @@ fn origin(
     reader: &mut ConfigReader<'_>,
     fields: &FieldReader<'_>,
     store: &StoreSettings,
-    unset: UnsetShare,
+    terms: &PlanTerms,
 ) -> Option<PlanOrigin> {
     if let Some(value) = fields.get("inline") {
-        return inline::read(reader, &value, unset).map(PlanOrigin::Inline);
+        return inline::read(reader, &value, terms).map(PlanOrigin::Inline);
     }
     if let Some(value) = fields.get("file") {
         let path = reader.parse(&value, |text| {
@@ -261,22 +292,6 @@ pub(crate) fn within(
         ConfigFault::quote(text)
     ));
     Err(fault.help(format!("expected {from:?} to {}s", to.as_secs())))
-}
-
-fn unset(text: &str) -> Result<UnsetShare, ConfigFault> {
-    match text {
-        "unlimited" => Ok(UnsetShare::Unlimited),
-        "refuse" => Ok(UnsetShare::Refuse),
-        text => {
-            let (amount, period_us, burst) = rate::numbers(text)?;
-            Ok(UnsetShare::Rate(PlanRate {
-                amount,
-                period_us,
-                burst,
-                block_us: None,
-            }))
-        }
-    }
 }
 
 /// Warns about sources that no limit uses.

@@ -158,7 +158,7 @@ fn example_of(shape: &Shape) -> Value {
         Shape::Share => json!(1),
         Shape::List(item) => json!([example_of(item)]),
         Shape::Either(shapes) => example_of(&shapes[0]),
-        Shape::Pairs => json!({ "x": "y" }),
+        Shape::Pairs | Shape::Tree => json!({ "x": "y" }),
         Shape::Named(value) => json!({ "x": example_of(value) }),
         Shape::Map(table) => json!(minimal(table)),
     }

@@ -83,6 +83,7 @@ impl Values<'_> {
             Shape::List(item) => format!("list; each {}", self.shape(item)),
             Shape::Either(shapes) => self.either(shapes),
             Shape::Pairs => "texts by name".to_owned(),
+            Shape::Tree => "a map with settings".to_owned(),
             Shape::Named(value) => format!("by name: {}", self.shape(value)),
             Shape::Map(table) => format!("[map]({})", self.link(table)),
         }

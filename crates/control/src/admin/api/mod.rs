@@ -66,6 +66,12 @@ const BODY_MAX: usize = 1 << 20;
 /// The number of calls that may scan a whole collection at a time: a set, or the keys of a limit.
 const WALKS_MAX: usize = 2;
 
+/// Returns true if a path can only belong to the admin API.
+pub(super) fn is_below_admin(path: &str) -> bool {
+    let rest = path.strip_prefix("/admin");
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// The admin API. It is disabled until a credential is configured.
 #[derive(Debug)]
 pub struct Api {
@@ -113,10 +119,7 @@ impl Api {
 
     /// Returns true if a path belongs to the admin API, and the API is enabled.
     pub(crate) fn is_at(&self, path: &str) -> bool {
-        let is_below = path
-            .strip_prefix("/admin")
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        is_below && self.admin.load().is_some()
+        is_below_admin(path) && self.admin.load().is_some()
     }
 
     /// Answers a request.

@@ -20,6 +20,8 @@ pub(crate) struct StatusDocument {
     pub(crate) reasons: Vec<String>,
     /// The version of the program.
     pub(crate) program: &'static str,
+    /// The release of the data of time zones.
+    pub(crate) time_zones: &'static str,
     /// The phase of the process.
     #[schemars(extend("enum" = ["starting", "serving", "leaving", "draining"]))]
     pub(crate) phase: &'static str,
@@ -314,6 +316,8 @@ pub(crate) struct InstanceItem {
     pub(crate) version: Option<String>,
     /// The version of its program.
     pub(crate) program: Option<String>,
+    /// The release of its data of time zones.
+    pub(crate) time_zones: Option<String>,
     /// The time since its last report.
     pub(crate) last_seen_ms: u64,
     /// The time since it has served its version.
@@ -406,6 +410,7 @@ impl InstanceItem {
             this: instance.is_this,
             version: serves.map(|it| it.version.clone()),
             program: serves.map(|it| it.program.clone()),
+            time_zones: serves.and_then(|it| it.zones.clone()),
             last_seen_ms: millis(instance.heard),
             applied_ms: serves.map(|it| millis(it.since)),
         }

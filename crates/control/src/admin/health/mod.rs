@@ -20,6 +20,7 @@ use tidegate::Store;
 use tidegate::shared_state::SharedInstances;
 use tidegate_frontends::decider::{Decider, DeciderHealth};
 use tidegate_net::phase::Phase;
+use tidegate_policy::calendar::ZoneData;
 use tidegate_telemetry::{instances, room};
 
 /// The status so far, and the reasons for it.
@@ -58,6 +59,7 @@ impl StatusDocument {
             status: complaints.status,
             reasons: std::mem::take(&mut complaints.reasons),
             program: env!("CARGO_PKG_VERSION"),
+            time_zones: ZoneData::current().version(),
             phase,
             store,
             configuration: configuration(decider),

@@ -36,6 +36,7 @@ use std::sync::Arc;
 use tidegate_config::Config;
 use tidegate_config::compose::DocumentKind;
 use tidegate_net::tasks::{blocking, undisturbed};
+use tidegate_policy::calendar::ZoneData;
 use tidegate_telemetry::source_health::{SourceHealth, SourceHealthList, SourceView};
 use tokio::sync::{Mutex, RwLock, watch};
 
@@ -105,7 +106,8 @@ impl Composer {
     /// Announces the served version to the instances that share the store.
     fn announce(&self, version: &str) {
         if let Some(instances) = self.serving().decider().limiter().instances() {
-            instances.announce(version, env!("CARGO_PKG_VERSION"));
+            let zones = ZoneData::current().version();
+            instances.announce(version, env!("CARGO_PKG_VERSION"), zones);
         }
     }
 

@@ -1,10 +1,12 @@
 //! Rates that come from plans.
 
 mod blocking;
+mod calendars;
 mod deciding;
 mod keeping;
 mod replacing;
 mod skipping;
+mod units;
 mod warning;
 
 use tidegate::plan::PlanDocument;

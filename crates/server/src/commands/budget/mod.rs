@@ -137,8 +137,14 @@ fn of_server(
     let server = ServerEndpoint::new(&args.server, ("--admin", url), endpoint, environment)?;
     let response =
         redis_store::wait_for(async { server.post(Bytes::from(body.to_string())).await })?;
-    if response.status != StatusCode::OK {
-        return Err(rejection(&response, "report"));
+    match response.status {
+        StatusCode::OK => {}
+        StatusCode::NOT_FOUND => {
+            let reason = rejection(&response, "report");
+            let help = "is --admin the listener `admin`? Its default is http://127.0.0.1:8090";
+            return Err(Failure::input(format!("{reason}\n   help: {help}")));
+        }
+        _ => return Err(rejection(&response, "report")),
     }
     serde_json::from_slice(&response.body).map_err(|_| {
         Failure::runtime("the response is not a report\n   help: is --admin the admin API?")

@@ -1,7 +1,7 @@
 use super::kit::{AdminServer, READ, admin};
 use crate::kit::folder::Folder;
-use crate::kit::process::{ProcessEnd, run, tidegate};
-use crate::kit::{Reply, post};
+use crate::kit::process::{Process, ProcessEnd, run, tidegate};
+use crate::kit::{Reply, get, post};
 use serde_json::{Value, json};
 use tidegate_testkit::redis::Server as RedisServer;
 
@@ -219,6 +219,43 @@ async fn mistakes_of_the_command_are_explained() {
         from_memory.stderr.contains("--admin http://"),
         "{}",
         from_memory.stderr
+    );
+}
+
+/// The message was that the path does not exist, which is true and helps nobody.
+#[tokio::test]
+async fn a_server_without_an_admin_credential_was_a_path_that_does_not_exist() {
+    let folder = Folder::make();
+    let text = tiers("memory").replace(&admin(""), "");
+    let file = folder.write("tidegate.yaml", text);
+    let mut process = Process::start(tidegate(&["serve", "--config", &file]));
+    let url = |address| format!("http://{address}");
+    let (http, api) = (
+        process.address("http").await,
+        process.address("admin").await,
+    );
+    let asked = async |url: &str| {
+        let words = ["budget", "--admin", url, "--key", "user=ann"];
+        let ended = run(tidegate(&words)).await;
+        assert_eq!(ended.status.code(), Some(2), "{}", ended.stderr);
+        ended.stderr
+    };
+    let told = asked(&url(api)).await;
+    for part in [
+        "the admin API is disabled",
+        "admin: { tokens: [..] }",
+        "tidegate token",
+    ] {
+        assert!(told.contains(part), "{part:?} in {told}");
+    }
+    let told = asked(&url(http)).await;
+    assert!(told.contains("is --admin the listener `admin`?"), "{told}");
+    // Paths that are not below it are no matter of credentials.
+    let elsewhere = get(api, "/administer").await;
+    assert!(
+        elsewhere.body.contains("there are /livez"),
+        "{}",
+        elsewhere.body
     );
 }
 

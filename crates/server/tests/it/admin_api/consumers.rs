@@ -79,6 +79,53 @@ async fn a_consumer_limit_is_created_and_changed() {
 }
 
 #[tokio::test]
+async fn a_consumer_has_rates_of_units_in_its_time_zone() {
+    let text = SHOP
+        .replace("user, rate: {", "user, unit: tokens, rate: {")
+        .replace("refresh:", "rates: [tokens], refresh:");
+    let writable = WritableServer::with(&text).await;
+    let server = &writable.server;
+    let pro = json!({ "id": "pro", "rate": "9/min", "rates": { "tokens": "1000/month" } });
+    make(server, "plans", pro).await;
+    let ann = json!({ "id": "ann", "plan": "pro", "time_zone": "Europe/Berlin", "anchor": 31 });
+    make(server, "subjects", ann).await;
+    let (seen, _) = server.seen(&format!("{AT}/subjects/ann")).await;
+    let has = json!({
+        "rate": "9/min", "rates": { "tokens": "1000/month" }, "time_zone": "Europe/Berlin",
+        "anchor": "31", "group": null, "is_default": false,
+    });
+    assert_eq!(seen["has"], has);
+    let question = json!({ "user": "ann", "policy": "shop", "cost": { "tokens": 150 } });
+    let answer = post(server.http, &question.to_string()).await.json();
+    assert_eq!(
+        (&answer["remaining"], &answer["unit"]),
+        (&850.into(), &"tokens".into())
+    );
+
+    for (settings, why) in [
+        (
+            json!({ "rates": { "tokns": "5/h" } }),
+            "did you mean `tokens`?",
+        ),
+        (
+            json!({ "time_zone": "Europe/Berln" }),
+            "did you mean `Europe/Berlin`?",
+        ),
+        (json!({ "anchor": 32 }), "no month has a day `32`"),
+        (
+            json!({ "week_start": "sunday" }),
+            "`anchor` conflicts with `week_start`",
+        ),
+    ] {
+        let refused = server
+            .change("PATCH", &format!("{AT}/subjects/ann"), &settings)
+            .await;
+        assert_eq!(refused.status, 422, "{}", refused.body);
+        assert!(refused.body.contains(why), "{}", refused.body);
+    }
+}
+
+#[tokio::test]
 async fn a_consumer_limit_is_disabled_and_enabled() {
     let writable = WritableServer::with(SHOP).await;
     let server = &writable.server;

@@ -4,6 +4,7 @@ use crate::kit::folder::Folder;
 use crate::kit::{get, post};
 use serde_json::{Value, json};
 use std::time::Duration;
+use tidegate_policy::calendar::ZoneData;
 use tidegate_testkit::redis::{Acl, Server};
 use tokio::time::timeout;
 
@@ -81,6 +82,7 @@ async fn the_status_shows_that_a_change_reached_all_instances() {
         assert_eq!(first["this"], true);
         assert_eq!(first["name"], status["instances"]["this"]);
         assert_eq!(first["program"], env!("CARGO_PKG_VERSION"));
+        assert_eq!(first["time_zones"], ZoneData::current().version());
         assert_eq!(first["version"].as_str().unwrap().len(), 16);
         until_counted(server, [3.0, 0.0, 0.0]).await;
     }

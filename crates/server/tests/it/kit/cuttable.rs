@@ -10,6 +10,7 @@ use tidegate::{
 };
 use tidegate_config::NoEnvironment;
 use tidegate_frontends::decider::Decider;
+use tidegate_frontends::listeners::ServedStore;
 use tidegate_net::bounds::Bounds;
 use tidegate_telemetry::store::StoreStats;
 
@@ -56,6 +57,8 @@ impl StoreStats for CuttableStore {
         None
     }
 }
+
+impl ServedStore for CuttableStore {}
 
 /// A server over a store that can be cut off.
 pub(crate) struct CuttableServer {

@@ -1,8 +1,8 @@
 //! A server that runs in this process until it is stopped or dropped.
 
 use std::time::Duration;
-use tidegate::Store;
 use tidegate_control::running::ServerState;
+use tidegate_frontends::listeners::ServedStore;
 use tidegate_net::Listeners;
 use tidegate_net::bounds::Bounds;
 use tidegate_net::tasks::Tasks;
@@ -29,7 +29,7 @@ pub(crate) struct StoppingServer {
 
 impl RunningServer {
     /// Starts to serve.
-    pub(crate) fn start<S: Store + 'static>(
+    pub(crate) fn start<S: ServedStore>(
         listeners: Listeners,
         serving: ServerState<S>,
         bounds: Bounds,

@@ -2,15 +2,14 @@
 
 use super::running::{RunningServer, StoppingServer};
 use std::net::SocketAddr;
-use tidegate::Store;
 use tidegate_config::Config;
 use tidegate_config::NoEnvironment;
 use tidegate_control::running::ServerState;
 use tidegate_frontends::decider::Decider;
+use tidegate_frontends::listeners::ServedStore;
 use tidegate_net::bounds::Bounds;
 use tidegate_policy::listen::Listen;
 use tidegate_policy::route::Routes;
-use tidegate_telemetry::store::StoreStats;
 
 /// A server that runs until it is stopped or dropped.
 pub(crate) struct Server {
@@ -33,7 +32,7 @@ impl Server {
     }
 
     /// Starts a server that decides with `decider`.
-    pub(crate) async fn of<S: StoreStats + Store + 'static>(
+    pub(crate) async fn of<S: ServedStore>(
         listen: &Listen,
         decider: Decider<S>,
         bounds: Bounds,
@@ -42,7 +41,7 @@ impl Server {
         Self::serving(listen, serving, bounds).await
     }
 
-    async fn serving<S: Store + 'static>(
+    async fn serving<S: ServedStore>(
         listen: &Listen,
         serving: ServerState<S>,
         bounds: Bounds,

@@ -29,6 +29,12 @@ policies:
   - name: plain
     limits:
       - { name: fixed, key: user, rate: 1000000/d, algorithm: fixed-window }
+  - name: budget
+    limits:
+      - { name: year, key: user, unit: tokens, rate: 1000000/year, time_zone: Asia/Kolkata, anchor: '2026-07-01T09:30' }
+  - name: history
+    limits:
+      - { name: log, key: user, rate: 1000000/d, algorithm: bucketed-window }
 ";
 
 /// A folder with a configuration, and the processes that use it one after the other.

@@ -2,10 +2,10 @@
 
 use super::running::{RunningServer, StoppingServer};
 use std::net::SocketAddr;
-use tidegate::Store;
 use tidegate_config::Config;
 use tidegate_config::NoEnvironment;
 use tidegate_control::running::ServerState;
+use tidegate_frontends::listeners::ServedStore;
 use tidegate_net::bounds::Bounds;
 use tidegate_policy::listen::Listen;
 
@@ -31,7 +31,7 @@ impl Server {
         Self::serving(&listen, serving, bounds).await
     }
 
-    async fn serving<S: Store + 'static>(
+    async fn serving<S: ServedStore>(
         listen: &Listen,
         serving: ServerState<S>,
         bounds: Bounds,

@@ -7,6 +7,7 @@ use crate::admin::health::body::PlanSourceStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// A plan source.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -50,6 +51,18 @@ pub(crate) struct EntryItem {
 pub(crate) struct EffectivePlan {
     /// The rate, `unlimited` or `refuse`.
     pub(crate) rate: Option<String>,
+    /// The rates of other names, in the same form; absent if the source has none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) rates: BTreeMap<String, String>,
+    /// The time zone of calendar windows; absent if neither the subject nor its group or a plan sets one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) time_zone: Option<&'static str>,
+    /// The first day of a calendar week; absent if none of them sets one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) week_start: Option<&'static str>,
+    /// The anchor of calendar windows; absent if none of them sets one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) anchor: Option<String>,
     /// The group of a subject.
     pub(crate) group: Option<String>,
     /// No level sets a rate, so the default applies.
@@ -76,13 +89,21 @@ struct EntrySettings {
     rate: Option<Value>,
     /// The number of units, to inherit the period.
     amount: Option<Value>,
-    /// The period, to inherit the amount: seconds, or a duration.
+    /// The period, to inherit the amount: seconds, a duration, or `month`.
     period: Option<Value>,
+    /// Rates of other names, such as units: each a rate, or an object with `amount` or `period`.
+    rates: Option<Value>,
+    /// The time zone of calendar windows, such as `Europe/Berlin`.
+    time_zone: Option<Value>,
+    /// The first day of a calendar week, such as `sunday`.
+    week_start: Option<Value>,
+    /// The day of the month or the local date and time from which calendar windows are counted.
+    anchor: Option<Value>,
     /// The plan of a group or a subject.
     plan: Option<Value>,
     /// The group of a subject.
     group: Option<Value>,
-    /// The quota of a group: a rate, or an object like this one.
+    /// The quota of a group: a rate, or an object with a rate and `rates`.
     quota: Option<Value>,
     /// False if it is ignored. Default: true.
     enabled: Option<Value>,

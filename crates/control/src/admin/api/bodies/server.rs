@@ -29,6 +29,8 @@ pub(crate) struct ServerStatus {
     pub(crate) version: String,
     /// The version of the program.
     pub(crate) program: &'static str,
+    /// The release of the data of time zones.
+    pub(crate) time_zones: &'static str,
     /// The mode of the whole server.
     #[schemars(extend("enum" = ["enforce", "shadow"]))]
     pub(crate) mode: &'static str,

@@ -16,6 +16,7 @@ use serde_json::json;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tidegate_config::compose::DocumentKind;
+use tidegate_policy::calendar::ZoneData;
 use tidegate_telemetry::instances::agree;
 
 /// The timeout for reading the list of other instances; after it, the last known count is reported.
@@ -32,6 +33,7 @@ pub(in super::super) async fn status(api: &Api, _: &AdminCall) -> ReplyResult<Se
         reasons: health.reasons,
         version: view.version.clone(),
         program: env!("CARGO_PKG_VERSION"),
+        time_zones: ZoneData::current().version(),
         mode: health.configuration.mode,
         served: ServedCounts {
             policies: count(DocumentKind::Policy),

@@ -8,7 +8,7 @@ use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, Decimal128, Document as Fields, doc};
 use std::time::Duration;
 use tidegate::LoadedPlans;
-use tidegate::plan::{Collections, PlanShare, PlanTable, UnsetShare};
+use tidegate::plan::{Collections, PlanShare, PlanTable, RateName, SubjectEntry, UnsetShare};
 use tidegate_policy::text::Secret;
 
 const FREE: &str = "507f1f77bcf86cd799439011";
@@ -81,11 +81,15 @@ async fn load(url: &str, database: &str, collections: &Collections) -> Result<Pl
         .map_err(|errors| errors.to_string())
 }
 
+fn share(found: Option<SubjectEntry<'_>>) -> Option<PlanShare> {
+    Some(found?.share(&RateName::default())?.share)
+}
+
 fn has(table: &PlanTable, subject: &str) -> String {
-    match table.get(subject).map(|found| found.given) {
+    match share(table.get(subject)) {
         Some(PlanShare::Rate(number)) => {
             let number = usize::try_from(number).expect("a number");
-            table.rates()[number].to_string()
+            table.rates(&RateName::default())[number].to_string()
         }
         other => format!("{other:?}"),
     }
@@ -105,7 +109,8 @@ fn check(table: &PlanTable) {
     assert_eq!(has(table, "of-seven"), "Some(Nothing)");
     assert_eq!(has(table, "stranger"), "None");
     let quota = table.group_of("of-seven").expect("it has a group");
-    assert_eq!((quota.group, quota.is_unset), (Some("seven"), false));
+    let given = quota.share(&RateName::default()).expect("requests");
+    assert_eq!((quota.group, given.is_unset), (Some("seven"), false));
 }
 
 #[tokio::test]

@@ -84,12 +84,16 @@ async fn check(
     (id, text): (String, Option<String>),
 ) -> Result<CheckedPlans, AdminProblem> {
     let limiter = api.decider.limiter().clone();
-    let (name, unset, hides) = (place.source.name.clone(), place.source.unset, place.hides);
+    let (name, terms, hides) = (
+        place.source.name.clone(),
+        place.source.terms.clone(),
+        place.hides,
+    );
     let level = place.level;
     let checked = blocking(move || {
         let next = there.with(level, &id, text.as_deref());
         let table = |entries: &PlanEntries| {
-            let table = Arc::new(entries.document(hides).table(unset)?);
+            let table = Arc::new(entries.document(hides).table(terms.clone())?);
             // An entry that no limit can count is a smaller error than one that cannot be parsed.
             let could = limiter.validate_plans(&name, &table);
             could.map_err(|error| PlanErrors::one(error.to_string()))?;
@@ -100,7 +104,7 @@ async fn check(
             Err(errors) => errors,
         };
         let unread = |entries: &PlanEntries| {
-            let table = entries.document(hides).table(unset);
+            let table = entries.document(hides).table(terms.clone());
             table.map_or_else(|errors: PlanErrors| errors.count(), |_| 0)
         };
         if unread(&next) < unread(&there) {

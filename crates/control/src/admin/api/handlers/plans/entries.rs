@@ -18,8 +18,9 @@ use crate::admin::api::routing::route::BASE;
 use crate::sources::entries::{PlanEntries, settings};
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use tidegate::plan::{PlanLevel, PlanShare, PlanTable, SubjectEntry, refers};
+use tidegate::plan::{PlanLevel, PlanShare, PlanTable, RateName, SubjectEntry, refers};
 use tidegate_net::tasks::blocking;
+use tidegate_policy::calendar::{CalendarLevel, Weekday, ZoneNumber};
 
 /// The maximum number of users of an entry that are listed by name.
 const USERS_MAX: usize = 20;
@@ -293,18 +294,47 @@ impl EntryViews {
 }
 
 fn has(table: &PlanTable, found: &SubjectEntry<'_>) -> EffectivePlan {
-    let rate = match found.given {
+    let requests = RateName::default();
+    let share = found.share(&requests);
+    let named = found.named_shares();
+    let calendar = calendar_of(table, found);
+    EffectivePlan {
+        rate: share.and_then(|it| text_of(table, &requests, it.share)),
+        rates: named
+            .filter_map(|(name, it)| Some((name.to_string(), text_of(table, name, it.share)?)))
+            .collect(),
+        time_zone: calendar.zone.map(ZoneNumber::name),
+        week_start: calendar.week_start.map(Weekday::word),
+        anchor: calendar.anchor.map(|anchor| anchor.to_string()),
+        group: found.group.map(str::to_owned),
+        is_default: share.is_some_and(|it| it.is_unset),
+    }
+}
+
+/// Returns the calendar that the entry's levels set, if one of its rates has windows of the calendar.
+fn calendar_of(table: &PlanTable, found: &SubjectEntry<'_>) -> CalendarLevel {
+    let requests = RateName::default();
+    let share = found.share(&requests).map(|it| (&requests, it));
+    let levels = share
+        .into_iter()
+        .chain(found.named_shares())
+        .filter_map(|(name, it)| match it.share {
+            PlanShare::Rate(number) => table.rates(name).get(usize::try_from(number).ok()?),
+            PlanShare::Unlimited | PlanShare::Nothing => None,
+        });
+    let mut levels = levels.map(|rate| rate.level);
+    let is_set = |level: &CalendarLevel| *level != CalendarLevel::default();
+    levels.find(is_set).unwrap_or_default()
+}
+
+/// Returns the text of a share of the rate `name`.
+fn text_of(table: &PlanTable, name: &RateName, share: PlanShare) -> Option<String> {
+    match share {
         PlanShare::Rate(number) => {
-            let at = usize::try_from(number).ok();
-            let rate = at.and_then(|at| table.rates().get(at));
-            rate.map(ToString::to_string)
+            let rate = table.rates(name).get(usize::try_from(number).ok()?)?;
+            Some(rate.to_string())
         }
         PlanShare::Unlimited => Some("unlimited".to_owned()),
         PlanShare::Nothing => Some("refuse".to_owned()),
-    };
-    EffectivePlan {
-        rate,
-        group: found.group.map(str::to_owned),
-        is_default: found.is_unset,
     }
 }

@@ -1,5 +1,8 @@
 //! Units at the HTTP listener: check requests, reservations, forward-auth, `tidegate check`, metrics.
 
+/// Costs that are no costs, at every frontend that reads them by unit.
+mod bad_costs;
+
 use crate::admin::samples;
 use crate::kit::process::{run, tidegate};
 use crate::kit::{Client, Reply, Server, ask as forwarded, get, post};
