@@ -277,7 +277,7 @@ pub(crate) static LIMIT: FieldTable = FieldTable {
             "hold",
             Text("30s"),
             "With `concurrent`: time that a request counts for a listener that does not see its end, 1ms to \
-             1d. Required with `listen.http`, `grpc` or `resp`. Default: 30s.",
+             1d. Required with `listen.http`, `grpc` or `resp`; else 30s without it.",
         ),
         optional(
             "unit",

@@ -172,7 +172,7 @@ fn connection_commands_reply_as_in_redis() {
         ("client setinfo lib-name redis-py", "+OK\r\n"),
         ("client setinfo LIB-VER 8.1.0", "+OK\r\n"),
         ("client setinfo x y", "-ERR Unrecognized option 'x'\r\n"),
-        ("command count", ":24\r\n"),
+        ("command count", ":27\r\n"),
         ("command list x", "-ERR syntax error\r\n"),
         ("command docs nosuch", "*0\r\n"),
         ("command info nosuch", "*1\r\n$-1\r\n"),
