@@ -33,10 +33,6 @@ pub(crate) enum LayerVerdict {
 }
 
 /// The result of an attempt to decide.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one at a time, and most often the large one"
-)]
 pub(crate) enum LayerAttempt<S> {
     /// Decided.
     Done(LayerVerdict),

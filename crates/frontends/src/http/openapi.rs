@@ -66,7 +66,7 @@ fn build() -> Value {
     paths.insert("/v1/auth/{policy}".to_owned(), by_policy);
     paths.insert(rls_json::HEALTH.to_owned(), json!({ "get": health() }));
     paths.insert(PATH.to_owned(), json!({ "get": itself() }));
-    let mut document = json!({
+    json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Tidegate decision API",
@@ -80,19 +80,7 @@ fn build() -> Value {
         "security": [{}, { "token": [] }],
         "paths": paths,
         "components": {
-            "schemas": {
-                "CheckRequest": question::schema::check(),
-                "Decision": answer::schema(),
-                "ReservationRequest": question::schema::reservation(),
-                "Reservation": answer::reservation_schema(),
-                "Commit": settle::schema(SettleVerb::Commit),
-                "Refund": settle::schema(SettleVerb::Refund),
-                "Settlement": settle::settled_schema(),
-                "SettlementItem": settle::settled_item_schema(),
-                "RateLimitRequest": rls::request_schema(),
-                "RateLimitResponse": rls::response_schema(),
-                "Problem": problem::schema(),
-            },
+            "schemas": schemas(),
             "securitySchemes": {
                 "token": {
                     "type": "http",
@@ -101,22 +89,29 @@ fn build() -> Value {
                 },
             },
         },
-    });
-    for (name, schema) in permit_schemas() {
-        document["components"]["schemas"][name] = schema;
-    }
-    document
+    })
 }
 
-/// Returns the schemas of bodies about requests in flight.
-fn permit_schemas() -> [(&'static str, Value); 5] {
-    [
-        ("Acquired", answer::acquired_schema()),
-        ("Renewal", permit::schema(PermitVerb::Renew)),
-        ("Renewed", permit::result_schema(PermitVerb::Renew)),
-        ("Release", permit::schema(PermitVerb::Release)),
-        ("Released", permit::result_schema(PermitVerb::Release)),
-    ]
+/// Returns the schemas of all bodies.
+fn schemas() -> Value {
+    json!({
+        "CheckRequest": question::schema::check(),
+        "Decision": answer::schema(),
+        "ReservationRequest": question::schema::reservation(),
+        "Reservation": answer::reservation_schema(),
+        "Commit": settle::schema(SettleVerb::Commit),
+        "Refund": settle::schema(SettleVerb::Refund),
+        "Settlement": settle::settled_schema(),
+        "SettlementItem": settle::settled_item_schema(),
+        "Acquired": answer::acquired_schema(),
+        "Renewal": permit::schema(PermitVerb::Renew),
+        "Renewed": permit::result_schema(PermitVerb::Renew),
+        "Release": permit::schema(PermitVerb::Release),
+        "Released": permit::result_schema(PermitVerb::Release),
+        "RateLimitRequest": rls::request_schema(),
+        "RateLimitResponse": rls::response_schema(),
+        "Problem": problem::schema(),
+    })
 }
 
 fn schema(name: &str) -> Value {

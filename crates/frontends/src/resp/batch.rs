@@ -52,10 +52,6 @@ pub(super) struct OwnedThrottle {
 }
 
 /// The result of a waiting command.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one for each pending command, and none is kept"
-)]
 enum CommandResult {
     Throttled(Result<ThrottleOutcome, CheckError>, u64),
     Checked(Result<Decision, CheckError>),

@@ -22,7 +22,8 @@ pub(crate) struct DetachedRequest {
     /// The cost of the request; `descriptors` holds their hits.
     cost: KeptCost,
     descriptors: SmallVec<[KeptHits; 1]>,
-    permit: Option<PermitTerm>,
+    /// Boxed: few requests have one.
+    permit: Option<Box<PermitTerm>>,
 }
 
 /// The hits of a descriptor.
@@ -103,7 +104,7 @@ impl DetachedRequest {
             policy: &self.policy(rules).name,
             cost: self.cost.cost(),
             descriptors: self.descriptors.iter().map(descriptor).collect(),
-            permit: self.permit.as_ref(),
+            permit: self.permit.as_deref(),
         }
     }
 
@@ -131,7 +132,7 @@ impl PreparedRequest<'_> {
             is_in_line: self.is_in_line,
             cost: KeptCost::from(request.cost),
             descriptors: request.descriptors.iter().map(kept).collect(),
-            permit: request.permit.copied(),
+            permit: request.permit.map(|term| Box::new(*term)),
         }
     }
 }
