@@ -194,11 +194,17 @@ impl SealedBand {
         let mut receipt = Receipt::by_the_clock(at, cost);
         receipt.until = at.plus(bytes.number()?);
         receipt.mark = bytes.number()?;
+        let shares = SealedWarning::read_shares(bytes)?;
+        let warning = if shares.is_empty() {
+            None
+        } else {
+            Some(Box::new(SealedWarning::read_rest(shares, bytes)?))
+        };
         Some(Self {
             unit,
             quota,
             receipt,
-            warning: SealedWarning::read(bytes)?,
+            warning,
         })
     }
 }

@@ -115,19 +115,20 @@ impl SealedWarning {
         push_bytes(out, warning.key.as_deref().unwrap_or_default().as_bytes());
     }
 
-    /// Decodes the output of [`write`](Self::write).
-    pub(super) fn read(bytes: &mut PayloadReader<'_>) -> Option<Option<Box<Self>>> {
-        let shares = WarnShares::new(bytes.bytes()?).ok()?;
-        if shares.is_empty() {
-            return Some(None);
-        }
+    /// Decodes the shares that [`write`](Self::write) begins with. If there are any, the rest follows.
+    pub(super) fn read_shares(bytes: &mut PayloadReader<'_>) -> Option<WarnShares> {
+        WarnShares::new(bytes.bytes()?).ok()
+    }
+
+    /// Decodes the rest of the output of [`write`](Self::write).
+    pub(super) fn read_rest(shares: WarnShares, bytes: &mut PayloadReader<'_>) -> Option<Self> {
         let (limit, band, key) = (bytes.text()?, bytes.text()?, bytes.text()?);
-        Some(Some(Box::new(Self {
+        Some(Self {
             shares,
             limit: limit.into(),
             band: band.into(),
             key: (!key.is_empty()).then(|| key.into()),
-        })))
+        })
     }
 
     /// Returns the warning that a charge of `charged` units causes, after which the bucket has this outcome.

@@ -24,7 +24,7 @@ fn limiter(limits: &str) -> (Manual, ManualClock) {
 }
 
 fn check(limiter: &Manual) -> Decision {
-    limiter.check_now(&Request::new()).unwrap()
+    limiter.check_now(&Request::new()).expect("a decision")
 }
 
 /// Returns how many requests are let pass when each is dropped at the end.

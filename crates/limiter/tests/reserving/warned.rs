@@ -96,10 +96,10 @@ async fn an_excess_warns_after_the_reservation_has_expired_and_in_its_own_window
         "{ name: tokens, key: user, unit: tokens, rate: 1000/h, algorithm: fixed-window, warn: 80% },
          { name: day, key: user, unit: tokens, rate: 1000/d, align: calendar, warn: 80% }",
     );
-    // An hour and a minute before midnight.
+    // A minute before midnight.
     let at_ms = 1_700_000_000_000_u64;
     let to_midnight = 86_400_000 - at_ms % 86_400_000;
-    here.pass(Duration::from_millis(to_midnight) - MINUTE);
+    here.pass(Duration::from_millis(to_midnight - 60_000));
     let id = reserve(&here.limiter, 100).await;
     here.pass(2 * MINUTE);
     // The day is over: its part settles nothing, and the outcomes of the other parts keep their places.

@@ -51,7 +51,9 @@ impl Engine {
         policy: Option<String>,
     ) -> Result<Self, Failure> {
         let mut config = parse()?;
+        // In memory, and without the file in which a server keeps its budgets.
         config.store.target = StoreSettings::default().target;
+        config.store.snapshot = None;
         if let Some(policy) = &policy
             && config.policy(Some(policy)).is_none()
         {

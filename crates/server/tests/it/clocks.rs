@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use std::env;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
+use tidegate::SystemClock;
 use tidegate_testkit::redis::Server;
 
 /// The units of each window.
@@ -26,6 +27,10 @@ const FIRST_MS: u64 = 60_000;
 
 /// Returns the library that shifts the clock of a process. If it is not installed, reports that the test is
 /// skipped; with `CI` set, panics instead.
+#[expect(
+    clippy::print_stderr,
+    reason = "a skipped test is shown to the person who runs it"
+)]
 fn faketime() -> Option<PathBuf> {
     let multiarch = std::fs::read_dir("/usr/lib").ok()?;
     let mut libraries =
@@ -84,7 +89,7 @@ async fn processes_with_clocks_hours_apart_admit_exactly_the_amount_of_each_wind
     let redis = Server::start();
     let folder = Folder::make();
     // An hour takes minute and second of its anchor.
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let now = Duration::from_micros(SystemClock::wall().as_micros());
     let end = (now + BEFORE_THE_END).as_secs();
     let anchor = format!("2026-01-01T00:{:02}:{:02}", end / 60 % 60, end % 60);
     let text = format!(

@@ -308,3 +308,20 @@ policies:
         .collect();
     assert_eq!(limits, [true, false], "{}", simulated.out);
 }
+
+/// A simulation began with the budgets of a server, and left its own in their place.
+#[test]
+fn a_simulation_used_the_snapshot_of_the_server() {
+    let folder = Folder::make();
+    let file = folder.write("buckets", "");
+    std::fs::remove_file(&file).unwrap();
+    let text = format!("store: {{ url: memory, snapshot: {{ file: '{file}' }} }}{CONFIG}");
+    for _ in 0..2 {
+        let simulated = simulation::run(&text, line(5).as_bytes());
+        simulated.ended.unwrap();
+        assert_eq!(simulated.out, format!("{FIRST}\n"));
+    }
+    for name in [file.clone(), format!("{file}.lock")] {
+        assert!(!std::path::Path::new(&name).exists(), "{name}");
+    }
+}
