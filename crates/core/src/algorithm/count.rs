@@ -1,4 +1,4 @@
-//! Counting in a window, whatever its bounds are.
+//! Counting in a window of any bounds.
 
 use crate::{Outcome, Quota, Wait};
 

@@ -102,7 +102,7 @@ impl<S> Clone for Limiter<S> {
 }
 
 /// Without the configuration and the buckets. They are of no use on one line, and metrics, which must have `Debug`,
-/// hold a limiter: hundreds of kilobytes of a program would be code that nobody calls.
+/// hold a limiter: hundreds of kilobytes of a program would be unused code.
 impl<S> fmt::Debug for Limiter<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Limiter")

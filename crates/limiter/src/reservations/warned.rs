@@ -1,6 +1,6 @@
 //! The `warn` shares of bands that usage beyond a reservation reaches.
 //!
-//! An id carries what an alert says of a band, like the quota: by value, so that a reload between the reservation
+//! An id carries the content of a band's alert, like the quota: by value, so that a reload between the reservation
 //! and its settlement changes nothing. Only bands of limits with `warn` have it.
 
 use super::bytes::{PayloadReader, push_bytes};
@@ -17,7 +17,7 @@ const BAND_TEXT_MAX: usize = 64;
 /// The maximum size of the numbers of a warning, without its texts: the shares, and four lengths.
 const NUMBERS_BYTES_MAX: usize = WarnShares::MAX + 4 * 5;
 
-/// The `warn` shares of a band, and what an alert says of it.
+/// The `warn` shares of a band, and the names in its alert.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct SealedWarning {
     pub(super) shares: WarnShares,

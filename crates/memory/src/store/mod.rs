@@ -50,6 +50,9 @@ use tidegate_core::{
 /// full, unless it was itself charged in its overflow bucket: then it begins with a copy of that
 /// bucket.
 ///
+/// A bucket of [permits](tidegate_core::Quota::concurrent) that guards hold is always admitted, and never evicted:
+/// it has no more entries than there are requests in flight, and a lost count would admit too many.
+///
 /// A 64-bit hash with a seed of this process identifies a key. Two keys that collide share a
 /// bucket, so neither ever gets more than its limit.
 ///

@@ -25,7 +25,7 @@ assert plain.client_setname("me") and plain.client_getname() in (b"me", "me")
 assert isinstance(plain.client_id(), int)
 assert plain.info()["tidegate_version"]
 assert plain.config_get("save") == {b"save": b""} or plain.config_get("save") == {"save": ""}
-assert plain.command_count() == 24
+assert plain.command_count() == 27
 assert "cl.throttle" in {str(name).strip("b'") for name in plain.command_list()}
 try:
     throttle(plain, key, "x")

@@ -222,7 +222,7 @@ async fn mistakes_of_the_command_are_explained() {
     );
 }
 
-/// The message was that the path does not exist, which is true and helps nobody.
+/// The message was that the path does not exist, which is true, but no help.
 #[tokio::test]
 async fn a_server_without_an_admin_credential_was_a_path_that_does_not_exist() {
     let folder = Folder::make();

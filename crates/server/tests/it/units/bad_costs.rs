@@ -4,7 +4,7 @@ use crate::kit::{Server, ask as forwarded, simulation};
 use serde_json::json;
 use tidegate_control::failure::Failure;
 
-/// Costs as JSON that nobody can mean, and what the problem says after the name of the member.
+/// Invalid costs as JSON, and the message of the problem after the name of the member.
 fn wrong() -> Vec<(String, String)> {
     let many: Vec<String> = (0..1_000).map(|nth| format!("\"u{nth:03}\":1")).collect();
     let beyond = |found: &str| {
