@@ -45,7 +45,8 @@ static CURRENT: OnceLock<ZoneData> = OnceLock::new();
 #[cfg(feature = "calendar")]
 const ZONES_MAX: usize = 4_000;
 
-/// The version of data that does not tell its version.
+/// The version of data that does not contain it.
+#[cfg(feature = "calendar")]
 const UNKNOWN: &str = "unknown";
 
 /// The directories in which systems keep compiled zones.
