@@ -392,7 +392,7 @@ fn loom_a_permit_is_released_once_while_another_request_takes_it() {
     model(|| {
         let (store, _clock) = store();
         let one = Quota::concurrent(1).build().expect("a valid quota");
-        let release = |store: &Store| {
+        let release = move |store: &Store| {
             let op = Op::GiveBack(Receipt::latest(1));
             store.decide_one(&Ask {
                 op,
