@@ -162,6 +162,10 @@ impl PreparedKey {
     /// Returns true if a key with this subject is that of all requests without the identity and without an
     /// address.
     pub(crate) fn is_unknown_client(&self, subject: &str) -> bool {
+        // Most keys have one part, and most requests to a library have no address.
+        if let [part] = &*self.parts {
+            return part.is_unknown(subject);
+        }
         let mut parts = subject.split(',').zip(&self.parts);
         parts.any(|(text, part)| part.is_unknown(text))
     }
@@ -277,7 +281,7 @@ impl PreparedKeyPart {
             KeyPart::Ip => UNKNOWN_ADDRESS,
             _ => UNKNOWN_CLIENT,
         };
-        text.strip_prefix(self.label.as_str()) == Some(unknown)
+        text.ends_with(unknown) && text.strip_prefix(self.label.as_str()) == Some(unknown)
     }
 
     /// Appends the replacement for an absent part: the address, or `unknown` if the address is absent too.
