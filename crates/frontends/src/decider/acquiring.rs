@@ -52,7 +52,7 @@ impl<S: Store> Decider<S> {
 /// Logs why permits could not be renewed or released.
 fn noted(done: Result<bool, CheckError>) -> Result<bool, CheckError> {
     if let Err(error) = &done {
-        debug!(event = "permit_failed", %error, "permits not renewed or released; they end by themselves");
+        debug!(event = "permit_failed", %error, "permits not renewed or released; they end with their time");
     }
     done
 }
